@@ -1,0 +1,43 @@
+# Two commands matter: `make trial` runs the main job, `make test` the test suite.
+# Both do all their own set-up; `drainwatch setup` says what it installs.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+export DW_CLUSTER ?= embedded
+
+.PHONY: trial test test-all check setup venv clean help
+
+help:                 ## this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
+
+trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
+	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
+
+test: setup           ## set-up, then the test suite, real cluster trials included
+	$(BIN)/pytest -m "not slow"
+
+test-all: setup       ## the test suite and everything that takes minutes
+	$(BIN)/pytest
+	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
+
+check: venv           ## formatting, lint, types, architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+setup: venv           ## distribution packages, the Kubernetes binary, the probe's root file system
+	$(BIN)/drainwatch setup --yes
+
+venv: $(VENV)/.installed
+
+# pip 25.1 brought dependency groups.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet 'pip>=25.1'
+	$(BIN)/pip install --quiet --editable '.[embedded]' --group dev
+	touch $@
+
+clean:                ## the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,535 @@
+#!/usr/bin/env python3
+"""The probe: a TCP, UDP and HTTP server that terminates in a chosen way, and says so.
+
+It is the workload of a trial. Configured by environment, standard library only,
+Python 3.9 or newer; it is meant to be PID 1 of its container.
+
+    POD_UID             identity, required            TCP_PORT    7001
+    POD_NAME            default: the host name        UDP_PORT    7002
+    DRAIN_BEHAVIOR      drain | exit-now | ignore     HTTP_PORT   7003 (/readyz, /healthz)
+    READINESS_ON_DRAIN  fail | keep                   BIND        default: every address
+    DRAIN_SECONDS       25, 2.5, 500ms, 25s, 1m       EXIT_NOW_RESET  true | false
+
+Wire: ASCII lines of at most 512 bytes, the same over TCP and UDP.
+
+    ping SEQ    ->  pong SEQ RECV_NS SEND_NS POD_UID/NONCE
+    hello SEQ   ->  the same, and " clock=CLOCK_ID"
+    (TCP, before a graceful close)  bye LAST_SEQ drain-deadline
+
+Stamps are this process's CLOCK_MONOTONIC; NONCE is drawn at start, so that a
+restarted process is never taken for the one before it. The lifecycle log on stdout
+is one JSON line per event, one write each, and nothing per request: a log line
+between two closes would spread in time what is to be measured.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+
+_sigterms: list[int] = []
+_wake = None
+
+
+def _note_sigterm(signum: int, frame: object) -> None:
+    _sigterms.append(time.monotonic_ns())
+    if _wake is not None:
+        _wake()
+
+
+if __name__ == "__main__":
+    # First of all: the kernel drops a SIGTERM that PID 1 has no handler for.
+    signal.signal(signal.SIGTERM, _note_sigterm)
+
+import asyncio  # noqa: E402
+import contextlib  # noqa: E402
+import errno  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import resource  # noqa: E402
+import socket  # noqa: E402
+import struct  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Mapping  # noqa: E402
+from dataclasses import asdict, dataclass  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import NoReturn, Optional  # noqa: E402
+
+LINE_LIMIT = 512
+OUT_LIMIT = 64 * 1024  # unsent replies of a client that does not read
+LINGER_NS = 1_000_000_000
+READS_AT_END = 64  # a client that floods us cannot keep us from closing
+ACCEPT_PAUSE_S = 0.1
+UDP_HEARD_NS = 5_000_000_000
+EXIT_BAD_SETTING = 64
+EXIT_CANNOT_LISTEN = 69
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+_REQUEST = re.compile(rb"(ping|hello) (\d{1,18})")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|)")
+_UNIT_NS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class BadSetting(ValueError):
+    """A setting that cannot be used: which, what it holds, what it accepts."""
+
+
+class CannotListen(OSError):
+    """A port that cannot be had."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the environment asks for."""
+
+    pod_uid: str
+    pod_name: str
+    behavior: str
+    readiness_on_drain: str
+    drain_ns: int
+    exit_now_reset: bool
+    bind: str
+    tcp_port: int
+    udp_port: int
+    http_port: int
+
+
+def read_settings(env: Mapping[str, str]) -> Settings:
+    """The settings in ``env``. Raises :class:`BadSetting`."""
+
+    def one_of(name: str, default: str, *accepted: str) -> str:
+        value = env.get(name, default)
+        if value not in accepted:
+            raise BadSetting(f"{name} is {value!r}; expected one of: {', '.join(accepted)}")
+        return value
+
+    def port(name: str, default: int) -> int:
+        value = env.get(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,5}", value) or int(value) > 65535:
+            raise BadSetting(
+                f"{name} is {value!r}; expected a port 1..65535, or 0 for any free one"
+            )
+        return int(value)
+
+    def name(variable: str, value: str) -> str:
+        if not _NAME.fullmatch(value):
+            raise BadSetting(
+                f"{variable} is {value!r}; expected 1..100 letters, digits or any of . _ -"
+            )
+        return value
+
+    if "POD_UID" not in env:
+        raise BadSetting(
+            "POD_UID is not set; expected the pod's UID (fieldRef metadata.uid), "
+            "or any unique name when run by hand"
+        )
+    duration = env.get("DRAIN_SECONDS", "25")
+    match = _DURATION.fullmatch(duration.strip())
+    drain_ns = round(float(match[1]) * _UNIT_NS[match[2]]) if match else -1
+    if not 0 <= drain_ns <= 3600 * 10**9:
+        raise BadSetting(
+            f"DRAIN_SECONDS is {duration!r}; expected 0 to 3600 seconds, "
+            "such as 25, 2.5, 500ms, 25s or 1m"
+        )
+    bind = env.get("BIND", "")
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    try:
+        if bind:
+            socket.inet_pton(family, bind)
+    except OSError:
+        raise BadSetting(
+            f"BIND is {bind!r}; expected an IPv4 or IPv6 address, or nothing for all"
+        ) from None
+    return Settings(
+        pod_uid=name("POD_UID", env["POD_UID"]),
+        pod_name=name("POD_NAME", env.get("POD_NAME", socket.gethostname())),
+        behavior=one_of("DRAIN_BEHAVIOR", "drain", "drain", "exit-now", "ignore"),
+        readiness_on_drain=one_of("READINESS_ON_DRAIN", "fail", "fail", "keep"),
+        drain_ns=drain_ns,
+        exit_now_reset=one_of("EXIT_NOW_RESET", "true", "true", "false") == "true",
+        bind=bind,
+        tcp_port=port("TCP_PORT", 7001),
+        udp_port=port("UDP_PORT", 7002),
+        http_port=port("HTTP_PORT", 7003),
+    )
+
+
+def clock_id() -> str:
+    """Boot id and time namespace: who shares both reads the same CLOCK_MONOTONIC."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    try:
+        namespace = str(Path("/proc/self/ns/time").readlink())
+    except OSError:
+        namespace = ""
+    return f"{boot}/{''.join(filter(str.isdigit, namespace)) or 'none'}"
+
+
+def listen(kind: socket.SocketKind, bind: str, port: int, setting: str) -> socket.socket:
+    """A bound, non-blocking socket; dual stack where the host has IPv6."""
+    hosts = [bind] if bind else ["::", "0.0.0.0"]
+    for host in hosts:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            sock = socket.socket(family, kind)
+        except OSError:
+            continue
+        try:
+            sock.setblocking(False)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1 if bind else 0)
+            if kind == socket.SOCK_STREAM:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((host, port))
+            if kind == socket.SOCK_STREAM:
+                sock.listen(4096)
+            return sock
+        except OSError as error:
+            sock.close()
+            if error.errno == errno.EADDRNOTAVAIL and host != hosts[-1]:
+                continue
+            raise CannotListen(
+                f"{setting}: cannot listen on {host} port {port}: {error.strerror}; "
+                f"expected a free port of this host: set {setting} or stop what holds it"
+            ) from error
+    raise CannotListen(f"{setting}: this host has neither IPv6 nor IPv4")
+
+
+class Connection:
+    """One TCP client."""
+
+    __slots__ = ("buffer", "closing", "last_seq", "out", "peer", "sock")
+
+    def __init__(self, sock: socket.socket, peer: str) -> None:
+        self.sock = sock
+        self.peer = peer
+        self.buffer = b""
+        self.out = b""
+        self.last_seq = 0
+        self.closing = False
+
+
+class Probe:
+    """The servers, and what SIGTERM does to them."""
+
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = settings
+        self.loop = loop
+        self.nonce = os.urandom(8).hex()
+        self.clock = clock_id()
+        self.responder = f"{settings.pod_uid}/{self.nonce}".encode()
+        self.ready = True
+        self.draining = False
+        self.terms_seen = 0
+        self.udp_heard_ns = 0
+        self.connections: set[Connection] = set()
+        self.tcp: Optional[socket.socket] = None
+        self.udp: Optional[socket.socket] = None
+
+    def log(self, event: str, mono_ns: Optional[int] = None, **data: object) -> None:
+        line = {
+            "event": event,
+            "mono_ns": time.monotonic_ns() if mono_ns is None else mono_ns,
+            "clock": self.clock,
+            "pod_uid": self.settings.pod_uid,
+            "nonce": self.nonce,
+            **data,
+        }
+        write_line(line)
+
+    async def start(self) -> None:
+        s = self.settings
+        config = {k: v for k, v in asdict(s).items() if k != "pod_uid"}
+        self.log("probe_started", pid=os.getpid(), python=sys.version.split()[0], **config)
+        self.tcp = listen(socket.SOCK_STREAM, s.bind, s.tcp_port, "TCP_PORT")
+        self.udp = listen(socket.SOCK_DGRAM, s.bind, s.udp_port, "UDP_PORT")
+        http = listen(socket.SOCK_STREAM, s.bind, s.http_port, "HTTP_PORT")
+        self.loop.add_reader(self.tcp, self.accept)
+        self.loop.add_reader(self.udp, self.serve_udp)
+        await asyncio.start_server(self.serve_http, sock=http)
+        self.log(
+            "listening",
+            tcp_port=self.tcp.getsockname()[1],
+            udp_port=self.udp.getsockname()[1],
+            http_port=http.getsockname()[1],
+        )
+
+    # --- serving -----------------------------------------------------------------------
+
+    def answer(self, line: bytes, recv_ns: int) -> Optional[tuple[int, bytes]]:
+        match = _REQUEST.fullmatch(line)
+        if match is None:
+            return None
+        seq = int(match[2])
+        tail = b"\n" if match[1] == b"ping" else f" clock={self.clock}\n".encode()
+        return seq, b"pong %d %d %d %s%s" % (
+            seq, recv_ns, time.monotonic_ns(), self.responder, tail,
+        )  # fmt: skip
+
+    def accept(self) -> int:
+        """Take every connection that is established; returns how many."""
+        taken = 0
+        while self.tcp is not None:
+            try:
+                sock, address = self.tcp.accept()
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno in (errno.ECONNABORTED, errno.EPROTO):
+                    continue
+                # Out of descriptors or memory: the connection waits, so do we.
+                self.log("accept_failed", errno=errno.errorcode.get(error.errno or 0, "unknown"))
+                self.loop.remove_reader(self.tcp)
+                self.loop.call_later(ACCEPT_PAUSE_S, self.accept_again)
+                break
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(sock, f"{address[0]} {address[1]}")
+            self.connections.add(connection)
+            self.loop.add_reader(sock, self.serve_tcp, connection)
+            taken += 1
+        return taken
+
+    def accept_again(self) -> None:
+        if self.tcp is not None:
+            self.loop.add_reader(self.tcp, self.accept)
+
+    def serve_tcp(self, connection: Connection) -> bool:
+        """Answer what has arrived; returns whether there may be more."""
+        try:
+            data = connection.sock.recv(65536)
+        except BlockingIOError:
+            return False
+        except OSError:
+            self.drop(connection)
+            return False
+        recv_ns = time.monotonic_ns()
+        if not data:
+            self.drop(connection)
+            return False
+        if connection.closing:  # said bye already: read on only so that no RST follows
+            return True
+        *lines, connection.buffer = (connection.buffer + data).split(b"\n")
+        for line in lines:
+            answered = self.answer(line, recv_ns)
+            if answered is None:
+                self.refuse(connection, "malformed", len(line))
+                return False
+            connection.last_seq = answered[0]
+            connection.out += answered[1]
+        if len(connection.buffer) >= LINE_LIMIT:
+            self.refuse(connection, "over-long", len(connection.buffer))
+            return False
+        self.flush(connection)
+        return connection in self.connections
+
+    def refuse(self, connection: Connection, reason: str, length: int) -> None:
+        self.log("tcp_line_refused", peer=connection.peer, reason=reason, length=length)
+        self.drop(connection)
+
+    def flush(self, connection: Connection) -> None:
+        """Send what is due, then wait for room, go on reading, or end the stream."""
+        sock, loop = connection.sock, self.loop
+        try:
+            while connection.out:
+                connection.out = connection.out[sock.send(connection.out) :]
+        except BlockingIOError:
+            loop.add_writer(sock, self.flush, connection)
+            if len(connection.out) > OUT_LIMIT:
+                loop.remove_reader(sock)
+            return
+        except OSError:
+            self.drop(connection)
+            return
+        if loop.remove_writer(sock):
+            loop.add_reader(sock, self.serve_tcp, connection)
+        if connection.closing:
+            try:
+                sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                self.drop(connection)
+
+    def drop(self, connection: Connection) -> None:
+        self.loop.remove_reader(connection.sock)
+        self.loop.remove_writer(connection.sock)
+        connection.sock.close()
+        self.connections.discard(connection)
+        if self.draining and not self.connections:
+            self.finish_drain()
+
+    def serve_udp(self) -> None:
+        assert self.udp is not None
+        for _ in range(256):  # then let others have a turn
+            try:
+                data, peer = self.udp.recvfrom(2048)
+            except BlockingIOError:
+                return
+            except OSError:  # the ICMP error of an earlier reply
+                continue
+            recv_ns = self.udp_heard_ns = time.monotonic_ns()
+            if len(data) > LINE_LIMIT or not data.endswith(b"\n"):
+                continue
+            answered = self.answer(data[:-1], recv_ns)
+            if answered is not None:
+                try:
+                    self.udp.sendto(answered[1], peer)
+                except OSError:
+                    continue
+
+    async def serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), timeout=5)
+            method, _, rest = head.partition(b" ")
+            path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
+            status, body = "404 Not Found", "not found\n"
+            if path == b"/healthz":
+                status, body = "200 OK", "ok\n"
+            elif path == b"/readyz" and self.ready:
+                status, body = "200 OK", "ready\n"
+            elif path == b"/readyz":
+                status, body = "503 Service Unavailable", "draining\n"
+            writer.write(
+                f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+                f"Connection: close\r\n\r\n{'' if method == b'HEAD' else body}".encode()
+            )
+            await writer.drain()
+        except (OSError, ValueError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    # --- terminating -------------------------------------------------------------------
+
+    def sigterms(self) -> None:
+        """Act on the signals that have come since the last call."""
+        while self.terms_seen < len(_sigterms):
+            at_ns = _sigterms[self.terms_seen]
+            self.terms_seen += 1
+            if self.terms_seen > 1:
+                self.log("sigterm_repeated", at_ns, count=self.terms_seen)
+            elif self.settings.behavior == "exit-now":
+                self.exit_now(at_ns)
+            else:
+                self.log("sigterm_received", at_ns, connections=len(self.connections))
+                if self.settings.behavior == "drain":
+                    self.drain()
+                else:
+                    self.log("sigterm_ignored")
+
+    def exit_now(self, at_ns: int) -> NoReturn:
+        count, how = len(self.connections), "exit"
+        if self.settings.exit_now_reset:
+            how = "reset"
+            for connection in self.connections:
+                connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+                connection.sock.close()
+        self.log("sigterm_received", at_ns, connections=count)
+        self.log("tcp_flows_closed", count=count, how=how)
+        self.exit()
+
+    def drain(self) -> None:
+        if self.settings.readiness_on_drain == "fail":
+            self.ready = False
+            self.log("readyz_now_503")
+        # Whoever is in the backlog believes to be connected: closing now would reset them.
+        backlog = self.accept()
+        if self.tcp is not None:
+            self.loop.remove_reader(self.tcp)
+            self.tcp.close()
+            self.tcp = None
+        self.log("stopped_accepting", backlog=backlog, connections=len(self.connections))
+        self.log("drain_started", drain_ns=self.settings.drain_ns)
+        self.loop.call_later(self.settings.drain_ns / 1e9, self.drain_deadline)
+        self.draining = True
+        # UDP peers cannot leave. Without TCP clients they alone decide whether to wait.
+        heard_ago = time.monotonic_ns() - self.udp_heard_ns
+        if not self.connections and (not self.udp_heard_ns or heard_ago > UDP_HEARD_NS):
+            self.finish_drain()
+
+    def read_pending(self, connection: Connection) -> None:
+        for _ in range(READS_AT_END):
+            if not self.serve_tcp(connection):
+                return
+
+    def drain_deadline(self) -> None:
+        at_ns = time.monotonic_ns()
+        self.draining = False  # from here on the last client to leave is not an early end
+        served = list(self.connections)
+        for connection in served:
+            self.read_pending(connection)
+        closing = list(self.connections)
+        for connection in closing:
+            connection.closing = True
+            connection.out += b"bye %d drain-deadline\n" % connection.last_seq
+            self.flush(connection)
+        self.log("drain_deadline_reached", at_ns, connections=len(served))
+        self.linger(len(closing), time.monotonic_ns() + LINGER_NS)
+
+    def linger(self, count: int, until_ns: int) -> None:
+        """Wait for the peers to close: unread data would turn our close into an RST."""
+        if self.connections and time.monotonic_ns() < until_ns:
+            self.loop.call_later(0.005, self.linger, count, until_ns)
+            return
+        open_still = len(self.connections)
+        for connection in list(self.connections):
+            self.read_pending(connection)
+            self.drop(connection)
+        self.log("tcp_flows_closed", count=count, how="fin", open_at_exit=open_still)
+        self.exit()
+
+    def finish_drain(self) -> NoReturn:
+        self.log("drain_complete")
+        self.exit()
+
+    def exit(self) -> NoReturn:
+        if self.settings.behavior == "drain":
+            self.serve_udp()  # what came before the end is answered
+        self.log("exiting", code=0)
+        os._exit(0)  # the interpreter's own shutdown would only add milliseconds
+
+
+def write_line(line: Mapping[str, object]) -> None:
+    with contextlib.suppress(OSError):  # nobody reads the log: still terminate as asked
+        os.write(1, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+
+
+def fatal(message: str, code: int) -> int:
+    write_line(
+        {
+            "event": "fatal",
+            "mono_ns": time.monotonic_ns(),
+            "clock": clock_id(),
+            "pod_uid": os.environ.get("POD_UID", ""),
+            "nonce": "",
+            "message": message,
+            "code": code,
+        }
+    )
+    return code
+
+
+def main() -> int:
+    global _wake
+    try:
+        settings = read_settings(os.environ)
+    except BadSetting as error:
+        return fatal(str(error), EXIT_BAD_SETTING)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    loop = asyncio.new_event_loop()
+    probe = Probe(settings, loop)
+    try:
+        loop.run_until_complete(probe.start())
+        _wake = lambda: loop.call_soon_threadsafe(probe.sigterms)  # noqa: E731
+        probe.sigterms()  # those that came before the loop could be woken
+        loop.run_forever()
+    except CannotListen as error:
+        return fatal(str(error), EXIT_CANNOT_LISTEN)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""pytest-drainwatch: each trial is a test.
+
+The public names are loaded on first use, so that having the plugin installed
+costs a pytest run nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
+    from pytest_drainwatch.core.scenario import (
+        App,
+        Behavior,
+        Flows,
+        Readiness,
+        Scenario,
+        Trigger,
+        matrix,
+    )
+    from pytest_drainwatch.trial import Trial, TrialVoid
+
+_HOMES = {
+    "App": "core.scenario",
+    "Behavior": "core.scenario",
+    "Flows": "core.scenario",
+    "Readiness": "core.scenario",
+    "Scenario": "core.scenario",
+    "Trigger": "core.scenario",
+    "matrix": "core.scenario",
+    "Mechanism": "core.classify",
+    "Outcome": "core.classify",
+    "Role": "core.classify",
+    "Trial": "trial",
+    "TrialVoid": "trial",
+}
+
+__all__ = [
+    "App",
+    "Behavior",
+    "Flows",
+    "Mechanism",
+    "Outcome",
+    "Readiness",
+    "Role",
+    "Scenario",
+    "Trial",
+    "TrialVoid",
+    "Trigger",
+    "__version__",
+    "matrix",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

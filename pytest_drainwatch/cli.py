@@ -1,0 +1,180 @@
+"""``drainwatch …``: the same instrument without pytest.
+
+Exit codes: 0 done, 1 a judged promise is broken, 2 usage, 3 could not measure or read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pytest_drainwatch import __version__
+from pytest_drainwatch.core.scenario import (
+    App,
+    Behavior,
+    Flows,
+    Scenario,
+    ScenarioError,
+    Trigger,
+)
+from pytest_drainwatch.options import OPTIONS, Option, OptionError, resolve
+
+DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
+# Rooms that bring commands of their own.
+REGISTRARS = ("pytest_drainwatch.cluster.commands", "pytest_drainwatch.flows.commands")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        return int(arguments.run(arguments) or DONE)
+    except BrokenPipeError:
+        # The reader of our output went away (| head); that is no failure of ours.
+        sys.stderr.close()
+        return DONE
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands."""
+    parser = argparse.ArgumentParser(
+        prog="drainwatch", description="What happens to live connections when a pod terminates?"
+    )
+    parser.add_argument("--version", action="version", version=f"drainwatch {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_show(commands)
+    _add_derive(commands)
+    _add_schema(commands)
+    for registrar in REGISTRARS:
+        import_module(registrar).register(commands)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = commands.add_parser("run", help="one trial from the shell")
+    run.add_argument("--drain-behavior", choices=list(Behavior), default=Behavior.DRAIN)
+    run.add_argument("--trigger", choices=list(Trigger), default=Trigger.DELETE)
+    for option in OPTIONS:
+        # The ancestor's flags have no prefix; both spellings mean the same.
+        run.add_argument(
+            f"--{option.name}",
+            f"--dw-{option.name}",
+            dest=option.dest,
+            metavar=option.metavar,
+            help=option.help.replace("scenario's own, or ", ""),
+        )
+    run.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.pool import opened_cluster
+    from pytest_drainwatch.progress import PlainProgress
+    from pytest_drainwatch.render.terminal import show
+    from pytest_drainwatch.results import claim_folder, new_run_id
+    from pytest_drainwatch.trial import TrialVoid, run_trial
+
+    def from_command_line(option: Option) -> object:
+        return getattr(arguments, option.dest)
+
+    try:
+        settings = resolve({"command line": from_command_line})
+        app = App(behavior=Behavior(arguments.drain_behavior))
+        asked = settings.apply(Scenario(app=app, flows=Flows(), trigger=Trigger(arguments.trigger)))
+    except (OptionError, ScenarioError) as error:
+        return _fail(USAGE, str(error).replace("--dw-", "--"))
+    progress = PlainProgress()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    run_id = new_run_id()
+    try:
+        folder = claim_folder(settings.out, run_id, asked.id)
+        for flag in asked.flags:
+            progress.line(f"note: {flag}")
+        with opened_cluster(settings, settings.out / run_id / "cluster", progress.line) as cluster:
+            progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
+            trial = run_trial(cluster, asked, folder=folder, keep=settings.keep, progress=progress)
+    except OSError as error:
+        return _fail(CANNOT, f"cannot use {settings.out}: {error.strerror or error}")
+    except (ClusterError, TrialVoid) as error:
+        return _fail(CANNOT, f"void: {error}")
+    except KeyboardInterrupt:
+        return _fail(130, "interrupted; the recording so far is kept")
+    print(show(trial.report), end="")
+    print(f"report: {trial.folder / 'report.json'}")
+    return DONE
+
+
+def _add_show(commands: Any) -> None:
+    show = commands.add_parser("show", help="print a report: SUMMARY, TIMELINE, FLOWS")
+    show.add_argument("results", nargs="+", type=Path, metavar="RESULT", help="file or folder")
+    show.set_defaults(run=_show)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch import report
+    from pytest_drainwatch.render.terminal import show
+
+    for given in arguments.results:
+        paths = sorted(given.rglob("report.json")) if given.is_dir() else [given]
+        if not paths:
+            return _fail(CANNOT, f"{given}: no report.json in this folder; was the trial void?")
+        for path in paths:
+            try:
+                print(show(report.loads(path.read_text(encoding="utf-8"))))
+            except (OSError, UnicodeDecodeError, report.ReportError) as error:
+                return _fail(CANNOT, f"{path}: {error}")
+    return DONE
+
+
+def _add_derive(commands: Any) -> None:
+    derive = commands.add_parser("derive", help="judge a recording again")
+    derive.add_argument("recording", type=Path, metavar="RECORDING")
+    derive.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
+    derive.set_defaults(run=_derive)
+
+
+def _derive(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch import report
+    from pytest_drainwatch.core.clock import ClockError
+    from pytest_drainwatch.core.derive import CannotDerive, derive
+    from pytest_drainwatch.core.recording import RecordingError, loads
+    from pytest_drainwatch.recorder import write_atomic
+
+    try:
+        text = report.dumps(derive(loads(arguments.recording.read_text(encoding="utf-8"))))
+        if arguments.output:
+            write_atomic(arguments.output, text)
+        else:
+            print(text, end="")
+    except (OSError, UnicodeDecodeError, RecordingError, CannotDerive, ClockError) as error:
+        return _fail(CANNOT, f"{arguments.recording}: {error}")
+    return DONE
+
+
+def _add_schema(commands: Any) -> None:
+    schema = commands.add_parser("schema", help="print a JSON Schema")
+    schema.add_argument("which", choices=("report", "recording"))
+    schema.set_defaults(run=_schema)
+
+
+def _schema(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch import report
+
+    print(json.dumps(report.schema(arguments.which), indent=2))
+    return DONE
+
+
+def _fail(code: int, text: str) -> int:
+    print(f"drainwatch: {text}", file=sys.stderr)
+    return code
+
+
+__all__ = ["build_parser", "main"]

@@ -1,0 +1,113 @@
+"""The cluster's own cgroup root, in whatever hierarchies this machine has.
+
+Cgroup folders outlive every process and namespace, so the node makes them and the
+reaper, outside, removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PARENT = "drainwatch"
+# What kubelet needs; a kernel may offer more, which are left as they are.
+_V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy:
+    """One mounted cgroup file system."""
+
+    root: Path
+    version: int
+    controllers: frozenset[str] = frozenset()
+
+
+def hierarchies(mountinfo: str | None = None) -> tuple[Hierarchy, ...]:
+    """The cgroup file systems of this process's mount namespace."""
+    text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    found: dict[Path, Hierarchy] = {}
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        root = Path(before.split()[4])
+        kind, _, options = after.split()[:3]
+        if kind == "cgroup2":
+            found[root] = Hierarchy(root=root, version=2)
+        elif kind == "cgroup":
+            found[root] = Hierarchy(
+                root=root, version=1, controllers=frozenset(options.split(","))
+            )
+    return tuple(found.values())
+
+
+def flavour(found: tuple[Hierarchy, ...]) -> str | None:
+    """`v1`, `v2`, `hybrid` (v1 with a bare v2 beside it) or `None` without any."""
+    versions = {hierarchy.version for hierarchy in found}
+    return {frozenset({1}): "v1", frozenset({2}): "v2", frozenset({1, 2}): "hybrid"}.get(
+        frozenset(versions)
+    )
+
+
+def create(cgroup: str, found: tuple[Hierarchy, ...]) -> None:
+    """Make *cgroup*, ready to hold pods, in every hierarchy.
+
+    Raises:
+        OSError: a folder or a controller is refused.
+    """
+    pure_v2 = flavour(found) == "v2"
+    for hierarchy in found:
+        for folder in _down(hierarchy.root, cgroup):
+            if pure_v2:
+                # A child has only the controllers that its parent hands down.
+                _hand_down(folder.parent)
+            folder.mkdir(exist_ok=True)
+            if hierarchy.version == 1 and "cpuset" in hierarchy.controllers:
+                # In v1 an empty cpuset takes no process at all.
+                for name in ("cpuset.cpus", "cpuset.mems"):
+                    own = folder / name
+                    if not own.read_text().strip():
+                        own.write_text((folder.parent / name).read_text())
+        if pure_v2:
+            _hand_down(hierarchy.root / cgroup.lstrip("/"))
+
+
+def remove(cgroup: str, found: tuple[Hierarchy, ...], *, patience_s: float = 5.0) -> list[Path]:
+    """Remove *cgroup* everywhere and return the folders that would not go.
+
+    Processes that are still being torn down keep their folder busy, hence the patience.
+    The shared parent goes too if no other cluster is in it.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        left = [path for hierarchy in found if (path := _remove_tree(hierarchy.root, cgroup))]
+        if not left or time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    for hierarchy in found:
+        with contextlib.suppress(OSError):
+            (hierarchy.root / PARENT).rmdir()
+    return left
+
+
+def _down(root: Path, cgroup: str) -> list[Path]:
+    parts = cgroup.strip("/").split("/")
+    return [root.joinpath(*parts[: index + 1]) for index in range(len(parts))]
+
+
+def _hand_down(folder: Path) -> None:
+    offered = (folder / "cgroup.controllers").read_text().split()
+    active = (folder / "cgroup.subtree_control").read_text().split()
+    missing = [name for name in _V2_CONTROLLERS if name in offered and name not in active]
+    if missing:
+        (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in missing))
+
+
+def _remove_tree(root: Path, cgroup: str) -> Path | None:
+    top = root / cgroup.lstrip("/")
+    for folder, _, _ in os.walk(top, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()
+    return top if top.exists() else None

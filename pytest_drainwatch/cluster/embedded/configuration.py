@@ -1,0 +1,305 @@
+"""Flags and configuration files of every component. Pure: text from settings.
+
+Whatever differs from Kubernetes' defaults is either forced by one machine without a
+network, or recorded in `deviations`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_drainwatch.cluster.embedded.addresses import POD_RANGE, SERVICE_RANGE
+from pytest_drainwatch.cluster.embedded.layout import Layout
+from pytest_drainwatch.cluster.embedded.plan import Component, Gate
+
+PAUSE_IMAGE = "docker.io/drainwatch/pause:1"
+CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+ETCD_PORT = 2379
+API_PORT = 6443
+BRIDGE = "cni0"
+
+
+def import_command(socket: str, archive: Path) -> tuple[str, ...]:
+    """The command that gives containerd the images in *archive*."""
+    return ("ctr", "--address", socket, "--namespace=k8s.io", "images", "import", str(archive))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfiguration:
+    """What the files and flags are made from.
+
+    Attributes:
+        binary: the kubenode binary.
+        node_address, node_name: of this node.
+        pods: this node's pod range.
+        cgroup: the cluster's cgroup root.
+        proxy_mode, min_sync_period_ms: see `ClusterSettings`.
+        cni_bin: folder of the CNI plugins.
+        restrict_oom: this machine lacks CAP_SYS_RESOURCE (FACTS M4).
+        images: archives that the node imports while its API server starts.
+    """
+
+    layout: Layout
+    binary: Path
+    node_address: str
+    node_name: str
+    pods: str
+    cgroup: str
+    proxy_mode: str
+    min_sync_period_ms: int
+    cni_bin: Path
+    restrict_oom: bool
+    images: tuple[Path, ...] = ()
+
+    def components(self) -> tuple[Component, ...]:
+        """Every process of the node in the order of its start."""
+        return (
+            Component(name="etcd", argv=self._kubenode("etcd", *self._etcd())),
+            Component(
+                name="containerd",
+                argv=("containerd", "--config", str(self.layout.config / "containerd.toml")),
+            ),
+            *(
+                Component(
+                    name=f"import-{archive.stem}",
+                    argv=import_command(CONTAINERD_SOCKET, archive),
+                    gate=Gate.CONTAINERD,
+                    passing=True,
+                )
+                for archive in self.images
+            ),
+            Component(
+                name="kube-apiserver",
+                argv=self._kubenode("kube-apiserver", *self._apiserver()),
+                gate=Gate.ETCD,
+            ),
+            Component(
+                name="kubelet",
+                argv=self._kubenode("kubelet", *self._kubelet()),
+                gate=Gate.API_ANSWERS,
+            ),
+            Component(
+                name="kube-controller-manager",
+                argv=self._kubenode("kube-controller-manager", *self._controller_manager()),
+                gate=Gate.API_READY,
+            ),
+            Component(
+                name="kube-scheduler",
+                argv=self._kubenode("kube-scheduler", *self._scheduler()),
+                gate=Gate.API_READY,
+            ),
+            Component(
+                name="kube-proxy",
+                argv=self._kubenode(
+                    "kube-proxy",
+                    f"--config={self.layout.config / 'kube-proxy.json'}",
+                ),
+                gate=Gate.API_READY,
+            ),
+        )
+
+    def files(self) -> dict[str, str]:
+        """Content of every file in the layout's `config` folder, by name."""
+        return {
+            "containerd.toml": self._containerd(),
+            "cni/10-drainwatch.conflist": json.dumps(self._network(), indent=1),
+            "kubelet.json": json.dumps(self._kubelet_configuration(), indent=1),
+            "kube-proxy.json": json.dumps(self._proxy_configuration(), indent=1),
+        }
+
+    def deviations(self) -> tuple[str, ...]:
+        """Every difference from Kubernetes' defaults that a reader of a report may ask for."""
+        named = [
+            "kubelet: eviction thresholds and image garbage collection off, as in kind",
+            "kubelet: host-wide sysctls masked (vm.overcommit_memory, vm.panic_on_oom,"
+            " kernel.panic, kernel.panic_on_oops, kernel.keys.root_max*)",
+            "kube-proxy: nf_conntrack_max left as it is (conntrack.maxPerCore 0), as in kind",
+            "kube-controller-manager: client rate limit raised (500/1000) for a faster start",
+            "etcd: no fsync, election timeout 100 ms (one member)",
+            "no cluster DNS, no default route",
+        ]
+        if self.min_sync_period_ms != 1000:
+            named.append(f"kube-proxy: minSyncPeriod {self.min_sync_period_ms} ms, not 1000 ms")
+        if self.restrict_oom:
+            named.append("containerd: restrict_oom_score_adj (no CAP_SYS_RESOURCE here)")
+        return tuple(named)
+
+    def _kubenode(self, component: str, *flags: str) -> tuple[str, ...]:
+        return (str(self.binary), component, *flags)
+
+    def _pki(self, name: str) -> str:
+        return str(self.layout.pki / name)
+
+    def _kubeconfig(self, component: str) -> str:
+        return str(self.layout.config / f"{component}.kubeconfig")
+
+    def _etcd(self) -> tuple[str, ...]:
+        # Plain HTTP, but only on the loopback of the node's own network namespace,
+        # which pods do not share.
+        client, peer = (f"http://127.0.0.1:{port}" for port in (ETCD_PORT, ETCD_PORT + 1))
+        return (
+            f"--data-dir={self.layout.etcd}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            "--unsafe-no-fsync",
+            "--heartbeat-interval=10",
+            "--election-timeout=100",
+        )
+
+    def _apiserver(self) -> tuple[str, ...]:
+        return (
+            f"--etcd-servers=http://127.0.0.1:{ETCD_PORT}",
+            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            f"--advertise-address={self.node_address}",
+            f"--secure-port={API_PORT}",
+            f"--tls-cert-file={self._pki('apiserver.crt')}",
+            f"--tls-private-key-file={self._pki('apiserver.key')}",
+            f"--client-ca-file={self._pki('ca.crt')}",
+            f"--kubelet-certificate-authority={self._pki('ca.crt')}",
+            f"--kubelet-client-certificate={self._pki('kubelet-client.crt')}",
+            f"--kubelet-client-key={self._pki('kubelet-client.key')}",
+            "--kubelet-preferred-address-types=InternalIP",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={self._pki('sa.pub')}",
+            f"--service-account-signing-key-file={self._pki('sa.key')}",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--anonymous-auth=false",
+            "--allow-privileged=true",
+        )
+
+    def _controller_manager(self) -> tuple[str, ...]:
+        kubeconfig = self._kubeconfig("controller-manager")
+        return (
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            f"--client-ca-file={self._pki('ca.crt')}",
+            f"--root-ca-file={self._pki('ca.crt')}",
+            f"--service-account-private-key-file={self._pki('sa.key')}",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+            "--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
+            # It makes forty accounts first; at the default 20 a second that takes two seconds.
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+        )
+
+    def _scheduler(self) -> tuple[str, ...]:
+        kubeconfig = self._kubeconfig("scheduler")
+        return (
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+        )
+
+    def _kubelet(self) -> tuple[str, ...]:
+        return (
+            f"--config={self.layout.config / 'kubelet.json'}",
+            f"--kubeconfig={self._kubeconfig('kubelet')}",
+            f"--node-ip={self.node_address}",
+            f"--hostname-override={self.node_name}",
+        )
+
+    def _kubelet_configuration(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": self.cgroup,
+            # Kubernetes 1.35 and later refuse cgroup v1 unless told not to.
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
+            "tlsCertFile": self._pki("kubelet.crt"),
+            "tlsPrivateKeyFile": self._pki("kubelet.key"),
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": self._pki("ca.crt")},
+            },
+            "authorization": {"mode": "Webhook"},
+            "resolvConf": "",
+            "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+            # The disk is the developer's: how full it is must not evict pods.
+            "evictionHard": {
+                "memory.available": "0%",
+                "nodefs.available": "0%",
+                "nodefs.inodesFree": "0%",
+                "imagefs.available": "0%",
+                "imagefs.inodesFree": "0%",
+            },
+            "imageGCHighThresholdPercent": 100,
+        }
+
+    def _proxy_configuration(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "clientConnection": {"kubeconfig": self._kubeconfig("proxy")},
+            "mode": self.proxy_mode,
+            "clusterCIDR": str(POD_RANGE),
+            "hostnameOverride": self.node_name,
+            # nf_conntrack_max belongs to the whole machine.
+            "conntrack": {"maxPerCore": 0},
+            self.proxy_mode: {"minSyncPeriod": f"{self.min_sync_period_ms}ms"},
+        }
+
+    def _network(self) -> dict[str, Any]:
+        return {
+            "cniVersion": "0.4.0",
+            "name": "drainwatch",
+            "plugins": [
+                {
+                    "type": "bridge",
+                    "bridge": BRIDGE,
+                    "isGateway": True,
+                    "hairpinMode": True,
+                    "ipam": {
+                        "type": "host-local",
+                        "dataDir": "/run/cni/ipam",
+                        "ranges": [[{"subnet": self.pods}]],
+                        "routes": [{"dst": "0.0.0.0/0"}],
+                    },
+                },
+                {"type": "portmap", "capabilities": {"portMappings": True}},
+            ],
+        }
+
+    def _containerd(self) -> str:
+        def quoted(value: object) -> str:
+            return json.dumps(str(value))
+
+        return f"""\
+version = 2
+root = {quoted(self.layout.containerd)}
+state = "/run/containerd/state"
+
+[grpc]
+  address = {quoted(CONTAINERD_SOCKET)}
+
+[plugins."io.containerd.internal.v1.opt"]
+  path = "/run/containerd/opt"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = {quoted(PAUSE_IMAGE)}
+  disable_apparmor = true
+  restrict_oom_score_adj = {str(self.restrict_oom).lower()}
+
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = {quoted(self.cni_bin)}
+    conf_dir = {quoted(self.layout.config / "cni")}
+
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+"""

@@ -1,0 +1,104 @@
+"""The two images a cluster needs: the pod's pause program and the probe."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest_drainwatch
+from pytest_drainwatch.cluster import ClusterError, Log
+from pytest_drainwatch.cluster.embedded.archive import (
+    Layer,
+    image_config,
+    layer_bytes,
+    write_archive,
+)
+from pytest_drainwatch.cluster.embedded.binary import find_pause
+from pytest_drainwatch.cluster.embedded.configuration import PAUSE_IMAGE
+from pytest_drainwatch.cluster.embedded.directories import cache_dir
+from pytest_drainwatch.cluster.embedded.rootfs import root_filesystem
+
+_REPOSITORY = "docker.io/drainwatch/probe"
+_AGENT_ROOT = "opt/drainwatch"
+_AGENT_PARTS = ("__init__.py", "core", "flows")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image as a file, under the reference that pods name it by."""
+
+    reference: str
+    archive: Path
+
+
+def pause_image(log: Log) -> Image:
+    """The image that holds a pod's namespaces open."""
+    program = find_pause(log)
+    layer = layer_bytes({"pause": (program.read_bytes(), 0o755)})
+    return _image(PAUSE_IMAGE, layer, entrypoint=["/pause"], environment=[], base=None)
+
+
+def probe_image(log: Log) -> Image:
+    """The probe's image, which carries the flow agent as well.
+
+    Raises:
+        ClusterError: the probe's sources or the root file system can't be had.
+    """
+    layer = layer_bytes(_probe_files(_probe_source(), Path(pytest_drainwatch.__file__).parent))
+    return _image(
+        _REPOSITORY,
+        layer,
+        entrypoint=["/usr/bin/python3", "-u", "/probe.py"],
+        environment=["PATH=/usr/bin:/bin", f"PYTHONPATH=/{_AGENT_ROOT}", "LANG=C.UTF-8"],
+        base=root_filesystem(log),
+    )
+
+
+def _image(
+    name: str, layer: bytes, *, entrypoint: list[str], environment: list[str], base: Layer | None
+) -> Image:
+    digest = hashlib.sha256(layer).hexdigest()
+    below = [base] if base else []
+    config = image_config(
+        [*(part.digest for part in below), digest], entrypoint=entrypoint, environment=environment
+    )
+    identity = hashlib.sha256(config).hexdigest()[:12]
+    # A name without a tag gets its content's: another probe is another image.
+    reference = name if ":" in name else f"{name}:{identity}"
+    folder = cache_dir() / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = folder / f"{name.split(':')[0].rsplit('/', 1)[1]}-{identity}.tar"
+    if not archive.exists():
+        own = folder / f".{identity}.{os.getpid()}"
+        own.write_bytes(layer)
+        partial = own.with_suffix(".part")
+        write_archive(partial, reference, [*below, Layer(path=own, digest=digest)], config)
+        partial.replace(archive)
+        own.unlink()
+    return Image(reference=reference, archive=archive)
+
+
+def _probe_source() -> Path:
+    package = Path(pytest_drainwatch.__file__).parent
+    # In a wheel the folder lies inside the package, in the repository beside it.
+    candidates = [root / "probe_image" / "probe.py" for root in (package, package.parent)]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    raise ClusterError(
+        f"the probe's source is missing: expected {' or '.join(map(str, candidates))}."
+        " Install pytest-drainwatch again, or restore probe_image/ from the repository"
+    )
+
+
+def _probe_files(probe: Path, package: Path) -> Mapping[str, tuple[bytes, int]]:
+    files = {"probe.py": (probe.read_bytes(), 0o755)}
+    for part in _AGENT_PARTS:
+        top = package / part
+        for file in [top] if top.is_file() else sorted(top.rglob("*.py")):
+            name = f"{_AGENT_ROOT}/{package.name}/{file.relative_to(package)}"
+            files[name] = (file.read_bytes(), 0o644)
+    return files

@@ -1,0 +1,70 @@
+"""The files of one running cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Paths of one cluster.
+
+    Attributes:
+        state: what ends with the cluster: certificates, etcd's data, images.
+        logs: what people want afterwards.
+    """
+
+    state: Path
+    logs: Path
+
+    @property
+    def lock(self) -> Path:
+        """Held by flock as long as anything of this cluster lives."""
+        return self.state / "lock"
+
+    @property
+    def record(self) -> Path:
+        return self.state / "record.json"
+
+    @property
+    def node_pid(self) -> Path:
+        """The process id, on the host, of the node's PID 1."""
+        return self.state / "node.pid"
+
+    @property
+    def plan(self) -> Path:
+        return self.state / "plan.json"
+
+    @property
+    def pki(self) -> Path:
+        return self.state / "pki"
+
+    @property
+    def config(self) -> Path:
+        return self.state / "config"
+
+    @property
+    def etcd(self) -> Path:
+        return self.state / "etcd"
+
+    @property
+    def containerd(self) -> Path:
+        return self.state / "containerd"
+
+    @property
+    def done(self) -> Path:
+        """A file in here for each job that the node has done."""
+        return self.state / "done"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.state / "kubeconfig"
+
+    @property
+    def ended(self) -> Path:
+        """Written by the reaper if the node ended unasked."""
+        return self.logs / "ended.json"
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"

@@ -1,0 +1,78 @@
+"""What the node's PID 1 is told to do: the message from the owner to reaper and node."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Gate(StrEnum):
+    """What a component waits for before it is started."""
+
+    NOTHING = "nothing"
+    CONTAINERD = "containerd"
+    ETCD = "etcd"
+    API_ANSWERS = "api-answers"
+    API_READY = "api-ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One process of the node.
+
+    Attributes:
+        gate: what it waits for.
+        passing: it does one job and ends with 0; any other end is the node's end.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    gate: Gate = Gate.NOTHING
+    passing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that reaper and node need to know.
+
+    Attributes:
+        state, logs: see `layout.Layout`.
+        link: name of the host's end of the veth pair.
+        sources: addresses with prefix length for the host's end.
+        node_address: address with prefix length for the node's end.
+        node_name: host name of the node.
+        service_range: gets an on-link route in the node, else its own processes
+            could not reach a ClusterIP, for want of a default route.
+        pod_range: what is masqueraded when it leaves the node.
+        cgroup: the cluster's own root, relative to every hierarchy.
+        volatile: name of a folder below `state` that must be a tmpfs, or empty.
+        components: in the order of their start.
+    """
+
+    state: str
+    logs: str
+    link: str
+    sources: tuple[str, ...]
+    node_address: str
+    node_name: str
+    service_range: str
+    pod_range: str
+    cgroup: str
+    volatile: str
+    components: tuple[Component, ...]
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+
+def read_plan(path: Path) -> Plan:
+    """Read what `Plan.write` wrote."""
+    document = json.loads(path.read_text())
+    components = tuple(
+        Component(**{**entry, "argv": tuple(entry["argv"]), "gate": Gate(entry["gate"])})
+        for entry in document.pop("components")
+    )
+    sources = tuple(document.pop("sources"))
+    return Plan(components=components, sources=sources, **document)

@@ -1,0 +1,179 @@
+"""The process outside that starts a node and outlives whoever asked for it.
+
+It holds the reading end of a pipe whose other end only the owner has: when the owner
+ends, by whatever signal, the pipe reports end of file and the reaper clears up. It also
+holds the locks of the cluster's state and slot, so a free lock means: nothing lives.
+
+Usage: python -m pytest_drainwatch.cluster.embedded.reaper PLAN LIFELINE OWNER
+where LIFELINE is a descriptor and OWNER a process id; inherited descriptors hold the locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_drainwatch.cluster.embedded import cgroups, mounts
+from pytest_drainwatch.cluster.embedded.layout import Layout
+from pytest_drainwatch.cluster.embedded.node import NODE_LINK, Node
+from pytest_drainwatch.cluster.embedded.plan import Plan, read_plan
+
+DETACH = b"d"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Keep one node until its owner, itself or a SIGTERM ends it."""
+    plan = read_plan(Path(argv[0]))
+    layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
+    told = _Wakeups()
+    owner = _Owner(int(argv[1]), int(argv[2]))
+    node, inside = _fork_node(plan, owner)
+    try:
+        layout.node_pid.write_text(str(node))
+        if inside.recv(1) == b"n":
+            _link(plan, node)
+            inside.sendall(b"l")
+        while not told.to_stop:
+            ready, _, _ = select.select([told.descriptor, *owner.descriptors], [], [])
+            if owner.has_ended(ready):
+                break
+            told.drain()
+            if os.waitpid(node, os.WNOHANG)[0]:
+                _note_end(layout)
+                break
+    finally:
+        left = clear(plan, node)
+        if left:
+            print(f"these cgroups would not go: {', '.join(map(str, left))}", flush=True)
+    return 0
+
+
+def clear(plan: Plan, node: int | None = None) -> list[Path]:
+    """Remove all that would outlive the node; safe to repeat.
+
+    The state folder goes last: as long as it is there, a sweep finds the rest.
+
+    Returns:
+        cgroup folders that would not go; then the state folder stays too.
+    """
+    if node is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(node, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(node, 0)
+    # It would go with the node's network namespace, but only when the kernel gets to it.
+    subprocess.run(["ip", "link", "del", plan.link], stderr=subprocess.DEVNULL, check=False)
+    left = cgroups.remove(plan.cgroup, cgroups.hierarchies())
+    if not left:
+        shutil.rmtree(plan.state, ignore_errors=True)
+    return left
+
+
+def ask_to_stop(pid: int) -> None:
+    """SIGTERM to a reaper, if *pid* still is one."""
+    with contextlib.suppress(OSError):
+        if __name__.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGTERM)
+
+
+class _Wakeups:
+    """Signals as something `select` can wait for."""
+
+    def __init__(self) -> None:
+        self.to_stop = False
+        self.descriptor, write = os.pipe()
+        for descriptor in (self.descriptor, write):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(write)
+        # A Ctrl-C reaches the owner; what becomes of the cluster is the owner's to decide.
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+
+    def _stop(self, *_: object) -> None:
+        self.to_stop = True
+
+
+class _Owner:
+    """The process that the cluster ends with, until it lets go.
+
+    The pipe alone would be kept open by a child that the owner forks without exec; the
+    process alone would miss an owner that closes its cluster and lives on.
+    """
+
+    def __init__(self, lifeline: int, pid: int) -> None:
+        self._lifeline = lifeline
+        self.descriptors = [lifeline]
+        with contextlib.suppress(ProcessLookupError):
+            self.descriptors.append(os.pidfd_open(pid))
+
+    def has_ended(self, ready: Sequence[int]) -> bool:
+        if self._lifeline in ready and os.read(self._lifeline, 1) == DETACH:
+            self.close()
+            return False
+        return any(descriptor in ready for descriptor in self.descriptors)
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors = []
+
+
+def _fork_node(plan: Plan, owner: _Owner) -> tuple[int, socket.socket]:
+    outside, inside = socket.socketpair()
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    mounts.unshare(mounts.CLONE_NEWPID)  # for children only: the next fork is a PID 1
+    node = os.fork()
+    if node:
+        mounts.setns(own, mounts.CLONE_NEWPID)  # and later children are ordinary again
+        os.close(own)
+        inside.close()
+        return node, outside
+    code = 1
+    try:
+        mounts.die_with_parent(signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.close(own)
+        outside.close()
+        owner.close()
+        code = Node(plan, inside).run()
+    except BaseException as error:
+        print(f"the node's PID 1 failed: {type(error).__name__}: {error}", flush=True)
+    os._exit(code)
+
+
+def _link(plan: Plan, node: int) -> None:
+    name = plan.link
+    commands = [
+        f"link add {name} type veth peer name {NODE_LINK} netns {node}",
+        f"link set {name} addrgenmode none",
+        *(f"addr add {source} dev {name}" for source in plan.sources),
+        f"link set {name} up",
+    ]
+    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands).encode(), check=True)
+
+
+def _note_end(layout: Layout) -> None:
+    """Say that the node ended unasked, unless its PID 1 has said more already."""
+    with contextlib.suppress(OSError):
+        if not layout.ended.exists():
+            layout.ended.write_text(json.dumps({"component": "node", "code": None}))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""A small root file system with Python, from the distribution's own packages."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+from pytest_drainwatch.cluster import ClusterError, Log
+from pytest_drainwatch.cluster.embedded import machine
+from pytest_drainwatch.cluster.embedded.archive import Layer, architecture, layer_digest, normalise
+from pytest_drainwatch.cluster.embedded.directories import cache_dir
+from pytest_drainwatch.cluster.embedded.locks import locked
+
+PINNED_SUITE = "bookworm"
+# base-files brings the links of a merged /usr where a suite has them.
+PACKAGES = ("python3-minimal", "libpython3-stdlib", "base-files")
+# Raise it when the recipe changes: it is part of the cache's key.
+_RECIPE = 1
+_DROPPED = (
+    r"usr/share/(doc|man|locale|lintian|info|bug|polkit-1)/"
+    r"|var/(cache|lib/apt|log)/"
+    r"|usr/lib/python3[.\d]*/(pydoc_data|lib2to3|ensurepip|idlelib|turtledemo|test)/"
+    r"|usr/lib/[^/]*/gconv/"
+)
+# Without byte code every start of a container would compile asyncio anew, which costs more
+# than all else. Hash-based and never checked: the layer has no times.
+_COMPILE = (
+    'chroot "$1" /usr/bin/python3 -c "import compileall, os, py_compile;'
+    " compileall.compile_dir(os.path.dirname(os.__file__), quiet=1, workers=0,"
+    ' invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)" || true'
+)
+_TAIL_LINES = 8
+
+
+def root_filesystem(log: Log) -> Layer:
+    """The root file system's layer, from the cache or made now.
+
+    Raises:
+        ClusterError: mmdebstrap is missing or failed.
+    """
+    suite, sources = _suite_and_sources()
+    folder = cache_dir() / "rootfs"
+    key = hashlib.sha256(repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE)).encode()).hexdigest()
+    target = folder / f"{suite}-{architecture()}-{key[:12]}.tar"
+    digest = target.with_suffix(".sha256")
+    with locked(target.with_suffix(".lock"), on_wait=lambda: log("waiting for another process that makes the root file system")):
+        if not digest.exists():
+            log(f"making the probe's root file system from {suite} packages (once, about 15 s)")
+            _make(suite, sources, target)
+            digest.write_text(layer_digest(target))
+    return Layer(path=target, digest=digest.read_text())
+
+
+def _make(suite: str, sources: list[Path], target: Path) -> None:
+    program = machine.find_program("mmdebstrap")
+    if program is None:
+        raise ClusterError(
+            "mmdebstrap is missing: expected it on PATH to make the probe image."
+            " Install it: drainwatch setup"
+        )
+    raw = target.with_suffix(".raw.tar")
+    command = [
+        program,
+        "--variant=extract",
+        f"--include={','.join(PACKAGES)}",
+        f"--extract-hook={_COMPILE}",
+        suite,
+        str(raw),
+        *map(str, sources),
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            tail = "\n  ".join(done.stderr.strip().splitlines()[-_TAIL_LINES:])
+            raise ClusterError(
+                f"mmdebstrap could not make a root file system of {suite}:\n  {tail}\n"
+                "Expected this machine's apt sources to answer. Try: apt-get update"
+            )
+        partial = target.with_suffix(".part")
+        with raw.open("rb") as source:
+            normalise(source, partial, dropped=_DROPPED)
+        partial.replace(target)
+    finally:
+        raw.unlink(missing_ok=True)
+
+
+def _suite_and_sources() -> tuple[str, list[Path]]:
+    """The host's own suite and sources where it is a Debian or an Ubuntu.
+
+    Those are known to answer here; elsewhere mmdebstrap's default mirror must do.
+    """
+    release = _os_release()
+    suite = release.get("VERSION_CODENAME", "")
+    if release.get("ID") not in ("debian", "ubuntu") or not suite:
+        return PINNED_SUITE, []
+    folder = Path("/etc/apt")
+    files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
+    return suite, [file for file in files if _serves(file, suite)]
+
+
+def _serves(file: Path, suite: str) -> bool:
+    if file.suffix not in (".list", ".sources") or not os.access(file, os.R_OK):
+        return False
+    active = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    # Third parties' repositories name the suite too, but not the component "main" beside it.
+    return any(suite in line.split() for line in active) and any(
+        "main" in line.split() for line in active
+    )
+
+
+def _os_release() -> dict[str, str]:
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    pairs = (line.partition("=") for line in lines if "=" in line)
+    return {key: value.strip("\"'") for key, _, value in pairs}

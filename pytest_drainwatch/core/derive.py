@@ -1,0 +1,332 @@
+"""``derive(recording) -> Report``: the judge, in the order in which one would ask.
+
+When was t = 0? Whose pods were terminated? What happened to each flow? What did
+the cluster say, and the probe? What lies between those?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_drainwatch.core import clock, transitions
+from pytest_drainwatch.core.classify import Role
+from pytest_drainwatch.core.document import (
+    REPORT_SCHEMA,
+    Bounds,
+    ClockReport,
+    ContainerExit,
+    Environment,
+    Episode,
+    FlowReport,
+    NodeFacts,
+    Report,
+    Sending,
+    TrialReport,
+    TriggerReport,
+)
+from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.summary import Moments, summarise
+from pytest_drainwatch.core.timeline import timeline
+from pytest_drainwatch.core.transitions import Transition
+
+
+class CannotDerive(ValueError):
+    """The recording holds no trial to judge: it is void, interrupted or incomplete."""
+
+
+def derive(recording: Recording) -> Report:
+    """Judge a recording. The same recording gives the same report.
+
+    Raises :class:`CannotDerive` for a void trial, and
+    :class:`~pytest_drainwatch.core.clock.ClockError` for impossible stamps.
+    """
+    seen = recording.observations
+    _refuse_void(seen)
+    start = _trigger(seen)
+    offsets = clock.offsets(recording.header.clock, seen)
+    changes = tuple(transitions.transitions(seen))
+    flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen))
+    moments = _moments(seen, start, changes, flows, offsets)
+    notes = [*_notes(recording, start, moments, flows, changes)]
+    clocks = tuple(
+        ClockReport(
+            clock=known.clock,
+            same_clock=known.same_clock,
+            offset_ns=None if known.offset is None else (known.offset.lo, known.offset.hi),
+            exchanges=known.exchanges,
+        )
+        for _, known in sorted(offsets.items())
+    )
+    header = recording.header
+    return Report(
+        schema_version=REPORT_SCHEMA,
+        drainwatch_version=header.drainwatch_version,
+        git_commit=header.git_commit,
+        environment=environment(recording),
+        trial=TrialReport(
+            id=header.trial_id,
+            scenario=str(header.scenario.get("id", "")),
+            config=_mapping(header.scenario.get("config")),
+            flags=_texts(header.scenario.get("flags")),
+            trigger=_trigger_report(start, moments),
+            timeline=timeline(seen, changes, flows, offsets, start.t0_ns, start.targets),
+            flows=flows,
+            summary=summarise(flows, moments, start.t0_ns),
+            container_exits=_container_exits(changes, start.targets),
+            clock=clocks,
+            clock_note=_clock_note(clocks),
+            sending=_sending(seen),
+            gaps=_episodes(seen, Event.WATCH_GAP, start.t0_ns),
+            stalls=_episodes(seen, Event.AGENT_STALLED, start.t0_ns),
+            deviations=_texts(header.environment.get("deviations")),
+            notes=tuple(notes),
+        ),
+    )
+
+
+def environment(recording: Recording) -> Environment:
+    """The environment of a recording's header; unknown keys are ignored."""
+    raw = dict(recording.header.environment)
+    known: dict[str, Any] = {k: raw[k] for k in Environment.__slots__ if k in raw}
+    nodes = known.get("nodes")
+    if isinstance(nodes, list):
+        known["nodes"] = tuple(
+            NodeFacts(**{k: node.get(k) for k in NodeFacts.__slots__ if k in node})
+            for node in nodes
+        )
+    known["warnings"] = _texts(raw.get("warnings"))
+    return Environment(**known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trigger:
+    """The accepted call; t = 0 is when it was sent."""
+
+    t0_ns: int
+    accepted: Observation
+    targets: frozenset[str]
+    blocked: tuple[Observation, ...]
+
+
+def _refuse_void(seen: Sequence[Observation]) -> None:
+    for observation in seen:
+        if observation.event in (Event.VOID, Event.INTERRUPTED):
+            why = observation.data.get("reason") or observation.data.get("signal")
+            raise CannotDerive(
+                f"the trial is {observation.event} in phase {observation.data.get('phase')}: "
+                f"{why}; a broken harness yields no report"
+            )
+
+
+def _trigger(seen: Sequence[Observation]) -> _Trigger:
+    accepted = [o for o in seen if o.event is Event.TRIGGER_ACCEPTED]
+    if len(accepted) != 1:
+        raise CannotDerive(
+            f"expected one accepted trigger, found {len(accepted)}; "
+            "the recording ends before the trigger or holds several trials"
+        )
+    return _Trigger(
+        t0_ns=accepted[0].at.lo,
+        accepted=accepted[0],
+        targets=frozenset(_texts(accepted[0].data.get("targets"))),
+        blocked=tuple(o for o in seen if o.event is Event.TRIGGER_BLOCKED),
+    )
+
+
+def _workload(seen: Iterable[Observation]) -> frozenset[str]:
+    return frozenset(o.subject for o in seen if o.event is Event.POD)
+
+
+def _moments(
+    seen: Sequence[Observation],
+    start: _Trigger,
+    changes: Sequence[Transition],
+    flows: Sequence[FlowReport],
+    offsets: Mapping[str, clock.Offset],
+) -> Moments:
+    """The instants of the target pods; of several pods, the first to change counts.
+
+    Lower bounds come from causes: nothing of this happens before the trigger was
+    sent, and a container that still answered had not terminated.
+    """
+    of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
+
+    def first(event: str, not_before_ns: int = start.t0_ns) -> Interval | None:
+        received = [c.received_ns for c in of_targets if c.event == event]
+        if not received:
+            return None
+        return Interval(min(not_before_ns, received[0]), received[0])
+
+    terms = [
+        at
+        for o in seen
+        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
+        if (at := clock.to_harness(o, offsets)) is not None
+    ]
+    alive_ns = max(
+        (
+            _int(o.data.get("last_sent_ns"), o.at.lo)
+            for o in seen
+            if o.event is Event.FLOW_ANSWERED
+            and str(o.data.get("responder")).partition("/")[0] in start.targets
+        ),
+        default=start.t0_ns,
+    )
+    many = len(start.targets) > 1
+    return Moments(
+        sigterm=min(terms, key=lambda at: (at.hi, at.lo), default=None),
+        deletion=first(transitions.POD_DELETION_TIMESTAMP_SET),
+        ready_false=first(transitions.ENDPOINT_READY_FALSE),
+        endpoint_removed=first(transitions.ENDPOINT_REMOVED),
+        container_terminated=first(
+            transitions.CONTAINER_TERMINATED,
+            start.t0_ns if many else max(start.t0_ns, alive_ns),
+        ),
+        last_tcp_end=_last_end(f for f in flows if f.proto is Proto.TCP),
+        last_end=_last_end(flows),
+    )
+
+
+def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
+    """When the last target flow ended; None while one of them has no end."""
+    targets = [flow for flow in flows if flow.role is Role.TARGET]
+    ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns]
+    if not ends:
+        return None
+    return Interval(max(e.lo for e in ends), max(e.hi for e in ends))
+
+
+def _trigger_report(start: _Trigger, moments: Moments) -> TriggerReport:
+    accepted = start.accepted.at.since(start.t0_ns)
+    effective = moments.deletion.since(start.t0_ns) if moments.deletion else None
+    return TriggerReport(
+        verb=str(start.accepted.data.get("verb", "")),
+        attempts=_int(start.accepted.data.get("attempt"), 1),
+        requested_ns=(0, 0),
+        accepted_ns=(accepted.lo, accepted.hi),
+        effective_ns=None if effective is None else (effective.lo, effective.hi),
+        targets=tuple(sorted(start.targets)),
+        blocked=tuple(
+            f"attempt {o.data.get('attempt')}: HTTP {o.data.get('status')} {o.data.get('message')}"
+            for o in start.blocked
+        ),
+    )
+
+
+def _container_exits(
+    changes: Iterable[Transition], targets: frozenset[str]
+) -> tuple[ContainerExit, ...]:
+    return tuple(
+        ContainerExit(
+            pod=change.name,
+            pod_uid=change.uid,
+            container=str(change.fields.get("name", "")),
+            exit_code=_maybe_int(change.fields.get("exit_code")),
+            signal=_maybe_int(change.fields.get("signal")),
+            reason=None if change.fields.get("reason") is None else str(change.fields["reason"]),
+        )
+        for change in changes
+        if change.event == transitions.CONTAINER_TERMINATED and change.uid in targets
+    )
+
+
+def _notes(
+    recording: Recording,
+    start: _Trigger,
+    moments: Moments,
+    flows: Sequence[FlowReport],
+    changes: Sequence[Transition],
+) -> Iterable[str]:
+    if recording.damage:
+        yield f"the recording is damaged: {recording.damage}"
+    if moments.sigterm is None:
+        yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"
+    missing = {
+        "endpoint ready:false": moments.ready_false,
+        "endpoint removal": moments.endpoint_removed,
+        "container termination": moments.container_terminated,
+    }
+    for name, moment in missing.items():
+        if moment is None:
+            yield f"{name} of a target pod was not seen within the observation window: null"
+    restarted = [c for c in changes if c.event == transitions.CONTAINER_RESTARTED]
+    for change in restarted:
+        yield f"a container restarted during the trial: {change.detail}"
+    open_targets = [f.id for f in flows if f.role is Role.TARGET and f.terminal_ns is None]
+    if open_targets:
+        yield (
+            f"{len(open_targets)} target flow(s) had no end within the observation window: "
+            f"{', '.join(open_targets[:5])}{' …' if len(open_targets) > 5 else ''}"
+        )
+    for blocked in start.blocked:
+        yield f"the API refused the trigger first: {blocked.data.get('message')}"
+
+
+def _clock_note(clocks: Sequence[ClockReport]) -> str:
+    base = (
+        "t = 0 is when the accepted trigger call was sent, on the harness's CLOCK_MONOTONIC. "
+        "*_ms shows the upper bound, *_ns is [lo, hi]. "
+    )
+    other = [known for known in clocks if not known.same_clock]
+    if not clocks:
+        return base + "No probe named its clock: probe stamps are not placed in time."
+    if not other:
+        return base + "The probe reads the same clock (boot id and time namespace): offset 0."
+    worst = max(
+        (known.offset_ns[1] - known.offset_ns[0] for known in other if known.offset_ns),
+        default=None,
+    )
+    if worst is None:
+        return base + "The probe has a clock of its own and no exchange bounds it."
+    return base + (
+        "The probe has a clock of its own; exchanges on the flows bound its offset within "
+        f"{worst / 1e6:.3f} ms."
+    )
+
+
+def _sending(seen: Iterable[Observation]) -> Sending:
+    names = Sending.__slots__
+    for observation in seen:
+        if observation.event is Event.AGENT_SUMMARY:
+            return Sending(**{name: _maybe_int(observation.data.get(name)) for name in names})
+    return Sending()
+
+
+def _episodes(seen: Iterable[Observation], event: Event, t0_ns: int) -> tuple[Episode, ...]:
+    return tuple(
+        Episode(
+            source=Source(o.source),
+            subject=str(o.data.get("resource", o.subject)),
+            at_ns=_since(o.at, t0_ns),
+            detail=None if o.data.get("reason") is None else str(o.data["reason"]),
+        )
+        for o in seen
+        if o.event is event
+    )
+
+
+def _since(at: Interval, t0_ns: int) -> Bounds:
+    shifted = at.since(t0_ns)
+    return shifted.lo, shifted.hi
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(v) for v in value) if isinstance(value, list | tuple) else ()
+
+
+def _int(value: object, default: int) -> int:
+    return value if type(value) is int else default
+
+
+def _maybe_int(value: object) -> int | None:
+    return value if type(value) is int else None

@@ -1,0 +1,235 @@
+"""The report as frozen values; their field names are those of report.json.
+
+Times that people read end in ``_ms`` and show the upper bound, as the ancestor's
+reports do, counted from the trigger (t = 0). The truth stands beside them: a
+``_ns`` field is ``[lo, hi]`` in nanoseconds since the trigger. ``None`` means
+"not measured" and is explained in ``notes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
+from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.observation import Source
+
+REPORT_SCHEMA = 1
+
+Bounds = tuple[int, int]
+
+
+def bounds(at: Interval | None) -> Bounds | None:
+    """An interval as report.json holds it."""
+    return None if at is None else (at.lo, at.hi)
+
+
+def whole_ms(ns: int | None) -> int | None:
+    """Milliseconds truncated toward zero, as the ancestor rounds."""
+    return None if ns is None else int(ns / NS_PER_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What a node says about itself."""
+
+    name: str
+    container_runtime: str | None = None
+    kubelet_version: str | None = None
+    os_image: str | None = None
+    architecture: str | None = None
+    kernel_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where the trial ran. A fact that could not be read is None, with a warning."""
+
+    kubernetes_version: str | None = None
+    node_count: int | None = None
+    nodes: tuple[NodeFacts, ...] | None = None
+    kube_proxy_mode: str | None = None
+    min_sync_period_ms: int | None = None
+    cni: str | None = None
+    provider: str | None = None
+    provider_why: str | None = None
+    probe_image: str | None = None
+    drainwatch_version: str | None = None
+    git_commit: str | None = None
+    os: str | None = None
+    arch: str | None = None
+    cpus: int | None = None
+    python_version: str | None = None
+    wall_clock_start: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """One thing that happened, and who saw it."""
+
+    t_ms: int
+    t_ns: Bounds
+    source: Source
+    event: str
+    subject: str | None = None
+    flow_id: str | None = None
+    detail: str | None = None
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """A step in a flow's life."""
+
+    event: str
+    at_ns: Bounds
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReport:
+    """What happened to one flow."""
+
+    id: str
+    proto: Proto
+    role: Role | None
+    outcome: Outcome
+    mechanism: Mechanism
+    connected_t_ms: int | None
+    t_terminal_ms: int | None
+    terminal_ns: Bounds | None
+    last_data_t_ms: int | None
+    last_heartbeat_seq: int | None = None
+    last_answered_seq: int | None = None
+    answered: int = 0
+    unanswered: int = 0
+    responders: tuple[str, ...] = ()
+    detail: str | None = None
+    history: tuple[HistoryEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many flows ended how; ``mechanisms`` counts the same flows another way."""
+
+    total: int = 0
+    drained: int = 0
+    severed: int = 0
+    read_timeout: int = 0
+    survived_window: int = 0
+    not_measured: int = 0
+    mechanisms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Headline values. ``tcp`` and ``udp`` count target flows, bystanders apart."""
+
+    tcp: Counts
+    udp: Counts
+    bystander_tcp: Counts
+    bystander_udp: Counts
+    trigger_to_sigterm_ms: int | None
+    sigterm_to_ready_false_ms: int | None
+    sigterm_to_last_flow_terminal_ms: int | None
+    trigger_to_endpoint_removed_ms: int | None
+    trigger_to_container_terminated_ms: int | None
+    dead_endpoint_window_ms: int | None
+    trigger_to_sigterm_ns: Bounds | None
+    sigterm_to_ready_false_ns: Bounds | None
+    sigterm_to_last_flow_terminal_ns: Bounds | None
+    trigger_to_endpoint_removed_ns: Bounds | None
+    trigger_to_container_terminated_ns: Bounds | None
+    dead_endpoint_window_ns: Bounds | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerExit:
+    """How a target pod's container ended, from its status."""
+
+    pod: str
+    pod_uid: str
+    container: str
+    exit_code: int | None
+    signal: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerReport:
+    """What was asked of the API and what it did. Times in ns since t = 0."""
+
+    verb: str
+    attempts: int
+    requested_ns: Bounds
+    accepted_ns: Bounds
+    effective_ns: Bounds | None
+    targets: tuple[str, ...]
+    blocked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockReport:
+    """How a probe's stamps were brought onto the harness's clock."""
+
+    clock: str
+    same_clock: bool
+    offset_ns: Bounds | None
+    exchanges: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """A stretch in which a source could not see: a watch gap or a stall."""
+
+    source: Source
+    subject: str
+    at_ns: Bounds
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """How well the flow agent kept its schedule."""
+
+    sends: int | None = None
+    missed_slots: int | None = None
+    late_p50_ns: int | None = None
+    late_p99_ns: int | None = None
+    late_max_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialReport:
+    """One trial."""
+
+    id: str
+    scenario: str
+    config: Mapping[str, object]
+    flags: tuple[str, ...]
+    trigger: TriggerReport
+    timeline: tuple[TimelineEntry, ...]
+    flows: tuple[FlowReport, ...]
+    summary: Summary
+    container_exits: tuple[ContainerExit, ...]
+    clock: tuple[ClockReport, ...]
+    clock_note: str
+    sending: Sending
+    gaps: tuple[Episode, ...]
+    stalls: tuple[Episode, ...]
+    deviations: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """report.json."""
+
+    schema_version: int
+    drainwatch_version: str
+    git_commit: str
+    environment: Environment
+    trial: TrialReport

@@ -1,0 +1,107 @@
+"""One flow's observations -> its entry in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from pytest_drainwatch.core.classify import Role, classify
+from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
+from pytest_drainwatch.core.flow import FlowLife, Proto, live
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+
+
+def flow_reports(
+    seen: Iterable[Observation], t0_ns: int, targets: AbstractSet[str], workload: AbstractSet[str]
+) -> tuple[FlowReport, ...]:
+    """Every flow, in the order of their ids within TCP, then UDP."""
+    histories: dict[str, list[Observation]] = {}
+    for observation in seen:
+        if observation.source is Source.CLIENT and observation.event.startswith("flow_"):
+            histories.setdefault(observation.subject, []).append(observation)
+    return tuple(
+        _flow(flow_id, histories[flow_id], t0_ns, targets, workload)
+        for flow_id in sorted(histories)
+    )
+
+
+def _flow(
+    flow_id: str,
+    history: Sequence[Observation],
+    t0_ns: int,
+    targets: AbstractSet[str],
+    workload: AbstractSet[str],
+) -> FlowReport:
+    proto = Proto.UDP if flow_id.startswith("udp") else Proto.TCP
+    life = live(proto, history, workload)
+    outcome, mechanism = classify(life)
+    answered = [o for o in history if o.event is Event.FLOW_ANSWERED]
+    responders = tuple(
+        str(o.data.get("responder")) for o in history if o.event is Event.FLOW_RESPONDER
+    )
+    first = responders[0] if responders else None
+    kept = [o for o in answered if o.data.get("responder", first) == first]
+    last_seq = max((_int(o.data, "last_seq") for o in kept), default=None)
+    connected = next((o.at for o in history if o.event is Event.FLOW_CONNECTED), None)
+    end = None if life.end is None else life.end.since(t0_ns)
+    return FlowReport(
+        id=flow_id,
+        proto=proto,
+        role=_role(first, targets),
+        outcome=outcome,
+        mechanism=mechanism,
+        connected_t_ms=whole_ms(connected.hi - t0_ns) if connected else None,
+        t_terminal_ms=whole_ms(end.hi) if end else None,
+        terminal_ns=bounds(end),
+        last_data_t_ms=whole_ms(max(o.at.hi for o in answered) - t0_ns) if answered else None,
+        last_heartbeat_seq=last_seq if proto is Proto.TCP else None,
+        last_answered_seq=last_seq if proto is Proto.UDP else None,
+        answered=sum(_int(o.data, "count") for o in answered),
+        unanswered=sum(_int(o.data, "count") for o in history if o.event is Event.FLOW_UNANSWERED),
+        responders=responders,
+        detail=_detail(life),
+        history=tuple(_entry(o, t0_ns) for o in history),
+    )
+
+
+def _role(first_responder: str | None, targets: AbstractSet[str]) -> Role | None:
+    if first_responder is None:
+        return None
+    uid = first_responder.partition("/")[0]
+    return Role.TARGET if uid in targets else Role.BYSTANDER
+
+
+def _detail(life: FlowLife) -> str | None:
+    """The evidence behind the verdict, in words."""
+    if life.end_step is None:
+        return None
+    seen = life.end_step.seen
+    data = seen.data
+    if seen.event is Event.FLOW_RESPONDER:
+        return f"answered by {data.get('responder')}, was {data.get('previous')}"
+    if seen.event is Event.FLOW_ICMP:
+        return f"ICMP type {data.get('type')} code {data.get('code')} ({data.get('errno')})"
+    if seen.event is Event.FLOW_UNANSWERED:
+        return f"{data.get('count')} sends unanswered from seq {data.get('first_seq')}"
+    if seen.event is Event.FLOW_FIN:
+        said = any(step.seen.event is Event.FLOW_ANNOUNCED for step in life.steps)
+        return "FIN after bye" if said else "FIN without bye"
+    if data.get("errno"):
+        return str(data["errno"])
+    return None
+
+
+def _entry(seen: Observation, t0_ns: int) -> HistoryEntry:
+    at: Interval = seen.at.since(t0_ns)
+    shown = {k: v for k, v in seen.data.items() if not k.endswith("_ns") and v is not None}
+    return HistoryEntry(
+        event=seen.event.removeprefix("flow_"),
+        at_ns=(at.lo, at.hi),
+        detail=" ".join(f"{k}={v}" for k, v in shown.items()) or None,
+    )
+
+
+def _int(data: Mapping[str, object], name: str) -> int:
+    value = data.get(name, 0)
+    return value if type(value) is int else 0

@@ -1,0 +1,102 @@
+"""What the instrument writes down: who saw what, about whom, and when.
+
+An observation is a fact of the IO side and never a judgement. The vocabulary is
+closed, so that a recording made today can be judged by every later version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pytest_drainwatch.core.interval import Interval
+
+
+class Source(StrEnum):
+    """Who made the observation."""
+
+    ORCHESTRATOR = "orchestrator"  # the conductor's own actions
+    CLIENT = "client"  # the flow agent
+    K8S = "k8s"  # a watch of the API server
+    PROBE = "probe"  # the workload's lifecycle log
+
+
+class Event(StrEnum):
+    """What was observed. The comment names the fields of ``data``."""
+
+    # --- orchestrator: its own actions -------------------------------------------------
+    WORKLOAD_APPLIED = "workload_applied"
+    PREFLIGHT_CHECK = "preflight_check"  # name, passed, invariant, observed, expected, look_at
+    PREFLIGHT_PASSED = "preflight_passed"
+    SETTLE_COMPLETE = "settle_complete"
+    TRIGGER_REQUESTED = "trigger_requested"  # at = [before the call, after it]; attempt, verb
+    TRIGGER_BLOCKED = "trigger_blocked"  # attempt, status, reason, retry_after_s, message
+    TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], status
+    ALL_FLOWS_TERMINAL = "all_flows_terminal"
+    OBSERVATION_WINDOW_CLOSED = "observation_window_closed"
+    VOID = "void"  # reason, phase
+    INTERRUPTED = "interrupted"  # phase, signal
+    POD_LOG = "pod_log"  # pod, tail: last lines; only for a void trial
+    CLUSTER_EVENT = "cluster_event"  # reason, type, object, message; only for a void trial
+
+    # --- client: one flow's life; subject is the flow's id -----------------------------
+    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts
+    FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno
+    FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
+    FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,
+    #                                  rtt_min_ns, rtt_max_ns, late, duplicates
+    FLOW_UNANSWERED = "flow_unanswered"  # first_seq, last_seq, count, first_sent_ns, last_sent_ns
+    FLOW_ANNOUNCED = "flow_announced"  # seq, reason
+    FLOW_FIN = "flow_fin"  # bytes_pending: length of a partial last line
+    FLOW_RESET = "flow_reset"  # errno
+    FLOW_WRITE_ERROR = "flow_write_error"  # errno
+    FLOW_READ_ERROR = "flow_read_error"  # errno
+    FLOW_ICMP = "flow_icmp"  # type, code, errno, offender, count
+    FLOW_GARBAGE = "flow_garbage"  # length
+    FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, last_seq
+    CLOCK_EXCHANGE = "clock_exchange"  # clock, t1, t2, t3, t4 (t2, t3 on that clock)
+    AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, descriptors
+    AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
+    AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
+
+    # --- k8s: frames reduced to named fields -------------------------------------------
+    WATCH_LISTED = "watch_listed"  # resource, subjects, resource_version
+    WATCH_GAP = "watch_gap"  # resource, reason; at = [last frame, re-list complete]
+    POD = "pod"  # subject = pod uid; type, name, resource_version, phase, ready, node,
+    #              deletion_timestamp, deletion_grace_period_s, reason,
+    #              containers: [{name, ready, restarts, state, exit_code, signal, reason}]
+    ENDPOINT_SLICE = "endpoint_slice"  # subject = slice name; type, resource_version, family,
+    #                          endpoints: [{uid, name, addresses, ready, serving, terminating}]
+
+    # --- probe: its lifecycle log, stamped on the probe's own clock; subject = pod uid ---
+    PROBE_STARTED = "probe_started"  # nonce, behavior, readiness_on_drain, drain_ns, …
+    LISTENING = "listening"
+    SIGTERM_RECEIVED = "sigterm_received"
+    SIGTERM_REPEATED = "sigterm_repeated"
+    SIGTERM_IGNORED = "sigterm_ignored"
+    READYZ_NOW_503 = "readyz_now_503"
+    STOPPED_ACCEPTING = "stopped_accepting"
+    DRAIN_STARTED = "drain_started"
+    DRAIN_DEADLINE_REACHED = "drain_deadline_reached"
+    DRAIN_COMPLETE = "drain_complete"
+    TCP_FLOWS_CLOSED = "tcp_flows_closed"  # count, how
+    EXITING = "exiting"  # code
+    FATAL = "fatal"  # message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One recorded fact.
+
+    ``at`` is in nanoseconds of CLOCK_MONOTONIC: of the harness if ``clock`` is
+    empty, else of the clock with that id (boot id + time namespace).
+    ``data`` holds JSON values only.
+    """
+
+    source: Source
+    event: Event
+    at: Interval
+    subject: str = ""
+    clock: str = ""
+    data: Mapping[str, object] = field(default_factory=dict)

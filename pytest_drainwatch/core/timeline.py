@@ -1,0 +1,124 @@
+"""Everything that happened, from all sources, on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from pytest_drainwatch.core import clock
+from pytest_drainwatch.core.document import FlowReport, TimelineEntry, whole_ms
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.transitions import Transition
+
+_ORCHESTRATOR = {
+    Event.WORKLOAD_APPLIED: "workload_applied",
+    Event.PREFLIGHT_PASSED: "preflight_passed",
+    Event.SETTLE_COMPLETE: "settle_complete",
+    Event.TRIGGER_BLOCKED: "trigger_blocked",
+    Event.ALL_FLOWS_TERMINAL: "all_flows_terminal",
+    Event.OBSERVATION_WINDOW_CLOSED: "observation_window_closed",
+}
+_HIDDEN = frozenset({"containers", "config"})
+
+
+def timeline(
+    seen: Iterable[Observation],
+    changes: Iterable[Transition],
+    flows: Iterable[FlowReport],
+    offsets: Mapping[str, clock.Offset],
+    t0_ns: int,
+    targets: AbstractSet[str],
+) -> tuple[TimelineEntry, ...]:
+    """All entries by (t_ms, source, event), as the ancestor sorts them."""
+    seen = tuple(seen)
+    entries = [
+        *_own(seen, t0_ns),
+        *_probe(seen, offsets, t0_ns),
+        *_cluster(changes, t0_ns, targets),
+        *_ends(flows),
+    ]
+    return tuple(sorted(entries, key=lambda e: (e.t_ms, e.source, e.event)))
+
+
+def _own(seen: Iterable[Observation], t0_ns: int) -> Iterator[TimelineEntry]:
+    for o in seen:
+        if o.event is Event.TRIGGER_ACCEPTED:
+            at, verb = o.at.since(t0_ns), o.data.get("verb")
+            yield _entry(Interval.point(0), Source.ORCHESTRATOR, "trigger_issued", f"verb={verb}")
+            yield _entry(at, Source.ORCHESTRATOR, "trigger_api_returned", f"verb={verb}")
+        elif o.event in _ORCHESTRATOR:
+            yield _entry(o.at.since(t0_ns), Source.ORCHESTRATOR, _ORCHESTRATOR[o.event], _words(o))
+
+
+def _probe(
+    seen: Iterable[Observation], offsets: Mapping[str, clock.Offset], t0_ns: int
+) -> Iterator[TimelineEntry]:
+    for o in seen:
+        if o.source is not Source.PROBE:
+            continue
+        at = clock.to_harness(o, offsets)
+        if at is None:
+            continue  # not placeable in time: the notes say so
+        yield _entry(
+            at.since(t0_ns),
+            Source.PROBE,
+            o.event,
+            _words(o),
+            subject=o.subject,
+            approximate=at.width > 0,
+        )
+
+
+def _cluster(
+    changes: Iterable[Transition], t0_ns: int, targets: AbstractSet[str]
+) -> Iterator[TimelineEntry]:
+    for change in changes:
+        received = change.received_ns - t0_ns
+        caused = change.uid in targets and received >= 0
+        yield _entry(
+            Interval(0 if caused else received, received),
+            Source.K8S,
+            change.event,
+            change.detail,
+            subject=change.uid,
+        )
+
+
+def _ends(flows: Iterable[FlowReport]) -> Iterator[TimelineEntry]:
+    for flow in flows:
+        if flow.terminal_ns is not None:
+            because = f": {flow.detail}" if flow.detail else ""
+            yield _entry(
+                Interval(*flow.terminal_ns),
+                Source.CLIENT,
+                "flow_terminal",
+                f"{flow.outcome} by {flow.mechanism}{because}",
+                flow_id=flow.id,
+            )
+
+
+def _entry(
+    at: Interval,
+    source: Source,
+    event: str,
+    detail: str,
+    *,
+    subject: str | None = None,
+    flow_id: str | None = None,
+    approximate: bool = False,
+) -> TimelineEntry:
+    return TimelineEntry(
+        t_ms=whole_ms(at.hi) or 0,
+        t_ns=(at.lo, at.hi),
+        source=source,
+        event=str(event),
+        subject=subject or None,
+        flow_id=flow_id,
+        detail=detail or None,
+        approximate=approximate,
+    )
+
+
+def _words(seen: Observation) -> str:
+    return " ".join(f"{k}={v}" for k, v in seen.data.items() if k not in _HIDDEN)

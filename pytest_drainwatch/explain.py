@@ -1,0 +1,54 @@
+"""Texts that a person reads when something did not hold (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pytest_drainwatch.core.classify import Outcome, Role
+from pytest_drainwatch.core.document import Counts, FlowReport
+from pytest_drainwatch.render import terminal
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.trial import Trial
+
+TIMELINE_LINES = 18
+
+
+def failure_section(trial: Trial) -> str:
+    """What happened around a broken promise, in at most 25 lines."""
+    shown = [entry for entry in trial.report.trial.timeline if entry.t_ms >= 0]
+    return "\n".join(
+        [
+            f"tcp: {terminal.counts(trial.tcp)}",
+            f"udp: {terminal.counts(trial.udp)}",
+            *terminal.timeline(shown, limit=TIMELINE_LINES),
+            f"all of it: drainwatch show {trial.folder / 'report.json'}",
+        ]
+    )
+
+
+def compare_counts(op: str, left: Counts, right: Counts) -> list[str]:
+    """``assert trial.tcp == Counts(...)`` explained field by field."""
+    lines = [f"flow counts: {terminal.counts(left)} {op} {terminal.counts(right)}"]
+    for name in Counts.__slots__:
+        mine, theirs = getattr(left, name), getattr(right, name)
+        if mine != theirs:
+            lines.append(f"  {name}: {mine} != {theirs}")
+    return lines
+
+
+def worst(flows: Iterable[FlowReport], expected: Outcome, limit: int = 5) -> str:
+    """The target flows that did not end as promised, each with when and why."""
+    broken = [f for f in flows if f.role is Role.TARGET and f.outcome is not expected]
+    if not broken:
+        return f"every target flow: {expected}"
+    lines = [f"{len(broken)} target flow(s) did not end as {expected}:"]
+    lines += [
+        f"  {flow.id}: {flow.outcome} by {flow.mechanism}, end "
+        f"{terminal.duration(flow.terminal_ns)} {flow.detail or ''}".rstrip()
+        for flow in broken[:limit]
+    ]
+    if len(broken) > limit:
+        lines.append(f"  … and {len(broken) - limit} more")
+    return "\n".join(lines)

@@ -1,0 +1,150 @@
+"""What a test asks for: a cluster, a probe, held flows, a measured trial.
+
+Each fixture holds one phase of :mod:`pytest_drainwatch.trial` open. Measuring
+happens in setup, so a harness that cannot measure is pytest's ERROR, and what the
+test body asserts is the workload's own promise.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_drainwatch import session
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.cluster import Cluster
+    from pytest_drainwatch.core.scenario import Scenario
+    from pytest_drainwatch.progress import PytestProgress
+    from pytest_drainwatch.trial import Held, Probe, Stage, Trial
+
+
+@pytest.fixture(scope="session")
+def dw_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A running cluster, for the whole session. Override it to bring your own."""
+    from pytest_drainwatch.pool import opened_cluster
+
+    run = pytestconfig.stash[session.RUN]
+    progress = _progress(pytestconfig)
+    logs = run.settings.out / run.run_id / "cluster"
+    with _sigterm_interrupts(), opened_cluster(run.settings, logs, progress.line) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def scenario() -> Scenario:
+    """What the trial is about; parametrize it, or override it, to ask something else."""
+    from pytest_drainwatch.core.scenario import Scenario
+
+    return Scenario()
+
+
+@pytest.fixture
+def dw_namespace(
+    request: pytest.FixtureRequest, dw_cluster: Cluster, scenario: Scenario
+) -> Iterator[Stage]:
+    """A namespace of its own and an open recording, for one trial."""
+    with _stage(request, dw_cluster, scenario) as stage:
+        yield stage
+
+
+@pytest.fixture
+def dw_probe(dw_namespace: Stage) -> Iterator[Probe]:
+    """The probe, deployed, ready, and stable behind its Service."""
+    from pytest_drainwatch.trial import deploy
+
+    with deploy(dw_namespace) as probe:
+        yield probe
+
+
+@pytest.fixture
+def dw_flows(dw_probe: Probe) -> Iterator[Held]:
+    """Flows that all work, held open against the probe."""
+    from pytest_drainwatch.trial import hold
+
+    with hold(dw_probe) as held:
+        yield held
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
+    """A measured trial of ``scenario``: judge it in the test's body."""
+    from pytest_drainwatch.trial import measure
+
+    return _announce(request, measure(dw_flows))
+
+
+@pytest.fixture
+def drainwatch(request: pytest.FixtureRequest, dw_cluster: Cluster) -> Callable[[Scenario], Trial]:
+    """Measure scenarios one after the other: ``drainwatch(Scenario(...)) -> Trial``."""
+
+    def run(asked: Scenario) -> Trial:
+        from pytest_drainwatch.trial import deploy, hold, measure
+
+        with (
+            _stage(request, dw_cluster, asked) as stage,
+            deploy(stage) as probe,
+            hold(probe) as held,
+        ):
+            return _announce(request, measure(held))
+
+    return run
+
+
+@contextmanager
+def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
+    from pytest_drainwatch.results import claim_folder
+    from pytest_drainwatch.trial import TrialVoid, prepare
+
+    run = request.config.stash[session.RUN]
+    asked = run.settings.apply(asked)
+    try:
+        folder = claim_folder(run.settings.out, run.run_id, asked.id)
+    except OSError as error:
+        raise TrialVoid(
+            f"cannot create a results folder in {run.settings.out}: {error.strerror}; expected a "
+            f"writable folder. Look at: ls -ld {run.settings.out}; or choose another --dw-out"
+        ) from error
+    with prepare(
+        cluster,
+        asked,
+        folder=folder,
+        keep=run.settings.keep,
+        progress=_progress(request.config),
+    ) as stage:
+        yield stage
+        stage.failed = stage.failed or request.node.stash.get(session.FAILED, False)
+
+
+def _announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
+    request.node.stash.setdefault(session.TRIALS, []).append(measured)
+    request.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
+    return measured
+
+
+def _progress(config: pytest.Config) -> PytestProgress:
+    from pytest_drainwatch.progress import PytestProgress
+
+    return PytestProgress(config)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does: with fixtures torn down, nothing left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt("SIGTERM")
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

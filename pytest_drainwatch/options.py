@@ -1,0 +1,275 @@
+"""Every option, declared once: pytest's ``--dw-*``, its ini twin ``dw_*`` and the CLI's flag.
+
+A value that nobody gave stays None, so that a scenario's own value holds; one
+that was given overrides every scenario of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.scenario import Readiness, Scenario
+
+PROVIDERS = ("auto", "embedded", "kind", "existing")
+KEEP = ("never", "on-failure", "always")
+KUBE_VERSIONS = ("1.37", "1.34")
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_UNIT_NS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
+
+
+class OptionError(ValueError):
+    """A value that an option does not accept; the text names the option."""
+
+
+def parse_duration_ns(text: str) -> int:
+    """``25``, ``25s``, ``500ms`` or ``2m`` in nanoseconds; a bare number is seconds."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("expected a duration such as 25, 25s, 500ms or 2m")
+    return round(float(match[1]) * _UNIT_NS[match[2]])
+
+
+def _seconds(text: str) -> int:
+    ns = parse_duration_ns(text)
+    if ns % NS_PER_S:
+        raise ValueError("expected whole seconds, as Kubernetes stores them")
+    return ns // NS_PER_S
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\d+", text.strip()):
+        raise ValueError("expected a whole number of 0 or more")
+    return int(text)
+
+
+def _one_of(*accepted: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in accepted:
+            raise ValueError(f"expected one of: {', '.join(accepted)}")
+        return text
+
+    return parse
+
+
+def _path(text: str) -> Path:
+    if not text.strip():
+        raise ValueError("expected a path")
+    return Path(text).expanduser()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option: ``--dw-NAME`` and ini ``dw_name``."""
+
+    name: str
+    parse: Callable[[str], Any]
+    metavar: str
+    help: str
+
+    @property
+    def dest(self) -> str:
+        """The name of the attribute and of the ini value."""
+        return "dw_" + self.name.replace("-", "_")
+
+
+OPTIONS = (
+    Option(
+        name="cluster",
+        parse=_one_of(*PROVIDERS),
+        metavar="PROVIDER",
+        help="auto (default), embedded, kind or existing",
+    ),
+    Option(
+        name="kubeconfig",
+        parse=_path,
+        metavar="FILE",
+        help="kubeconfig of an existing cluster (implies --dw-cluster=existing)",
+    ),
+    Option(
+        name="context",
+        parse=str,
+        metavar="NAME",
+        help="context of that kubeconfig (implies --dw-cluster=existing)",
+    ),
+    Option(
+        name="kube-bin",
+        parse=_path,
+        metavar="FILE",
+        help="a ready embedded Kubernetes binary, instead of the cached or built one",
+    ),
+    Option(
+        name="kube-version",
+        parse=_one_of(*KUBE_VERSIONS),
+        metavar="VERSION",
+        help="Kubernetes of the embedded cluster: 1.37 (default) or 1.34",
+    ),
+    Option(
+        name="probe-image",
+        parse=str,
+        metavar="REF",
+        help="the probe's image on an existing cluster",
+    ),
+    Option(
+        name="grace-period",
+        parse=_seconds,
+        metavar="SECONDS",
+        help="terminationGracePeriodSeconds (scenario's own, or 30)",
+    ),
+    Option(
+        name="drain",
+        parse=parse_duration_ns,
+        metavar="DURATION",
+        help="the probe's drain window (scenario's own, or 25s)",
+    ),
+    Option(
+        name="readiness-on-drain",
+        parse=_one_of(*Readiness),
+        metavar="fail|keep",
+        help="whether a draining probe fails its readiness probe (scenario's own, or fail)",
+    ),
+    Option(
+        name="tcp-flows",
+        parse=_count,
+        metavar="N",
+        help="TCP flows held on the target (scenario's own, or 10)",
+    ),
+    Option(
+        name="udp-flows",
+        parse=_count,
+        metavar="N",
+        help="UDP flows held on the target (scenario's own, or 10)",
+    ),
+    Option(
+        name="tcp-rate",
+        parse=_count,
+        metavar="HZ",
+        help="sends per second of each TCP flow (scenario's own, or 20)",
+    ),
+    Option(
+        name="udp-rate",
+        parse=_count,
+        metavar="HZ",
+        help="sends per second of each UDP flow (scenario's own, or 60)",
+    ),
+    Option(
+        name="settle",
+        parse=parse_duration_ns,
+        metavar="DURATION",
+        help="undisturbed time before the trigger (scenario's own, or 10s)",
+    ),
+    Option(
+        name="observe-timeout",
+        parse=parse_duration_ns,
+        metavar="DURATION",
+        help="longest observation after the trigger (default: grace period + 30s)",
+    ),
+    Option(name="out", parse=_path, metavar="DIR", help="results folder (default: results)"),
+    Option(
+        name="keep",
+        parse=_one_of(*KEEP),
+        metavar="WHEN",
+        help="keep a trial's namespace and cluster: never (default), on-failure or always",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the run was told, resolved once. ``origins`` says where each value came from."""
+
+    cluster: str = "auto"
+    kubeconfig: Path | None = None
+    context: str | None = None
+    kube_bin: Path | None = None
+    kube_version: str = "1.37"
+    probe_image: str | None = None
+    grace_period: int | None = None
+    drain: int | None = None
+    readiness_on_drain: str | None = None
+    tcp_flows: int | None = None
+    udp_flows: int | None = None
+    tcp_rate: int | None = None
+    udp_rate: int | None = None
+    settle: int | None = None
+    observe_timeout: int | None = None
+    out: Path = Path("results")
+    keep: str = "never"
+    origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """The scenario with every value that was given on purpose put over its own.
+
+        Raises :class:`~pytest_drainwatch.core.scenario.ScenarioError` if the
+        result cannot be asked.
+        """
+
+        def given(**values: Any) -> dict[str, Any]:
+            return {name: value for name, value in values.items() if value is not None}
+
+        app = replace(
+            scenario.app,
+            **given(
+                grace_period_s=self.grace_period,
+                drain_ns=self.drain,
+                readiness_on_drain=self.readiness_on_drain and Readiness(self.readiness_on_drain),
+            ),
+        )
+        flows = replace(
+            scenario.flows,
+            **given(
+                tcp=self.tcp_flows,
+                udp=self.udp_flows,
+                tcp_rate_hz=self.tcp_rate,
+                udp_rate_hz=self.udp_rate,
+            ),
+        )
+        return replace(
+            scenario,
+            app=app,
+            flows=flows,
+            **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
+        )
+
+
+def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:
+    """Settings from named sources, the first that has a value wins.
+
+    Raises :class:`OptionError` naming option, value and what is accepted.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for option in OPTIONS:
+        for origin, read in sources.items():
+            raw = read(option)
+            if raw is None or raw == "":
+                continue
+            try:
+                values[option.dest.removeprefix("dw_")] = option.parse(str(raw))
+            except ValueError as error:
+                raise OptionError(f"--dw-{option.name}={raw} ({origin}): {error}") from None
+            origins[option.name] = origin
+            break
+    settings = Settings(**values, origins=origins)
+    _refuse_contradictions(settings)
+    return settings
+
+
+def _refuse_contradictions(settings: Settings) -> None:
+    named = settings.kubeconfig or settings.context
+    if named and settings.cluster in ("embedded", "kind"):
+        raise OptionError(
+            f"--dw-cluster={settings.cluster} makes a cluster of its own, so "
+            "--dw-kubeconfig/--dw-context cannot apply; drop one of them, or use "
+            "--dw-cluster=existing"
+        )
+    # A scenario that the options alone make impossible is refused before any cluster starts.
+    try:
+        settings.apply(Scenario())
+    except ValueError as error:
+        raise OptionError(f"the options make no valid trial: {error}") from None

@@ -1,0 +1,100 @@
+"""pytest's hooks, each delegating in a line or two. Imports nothing heavy.
+
+A run that uses no drainwatch fixture must not notice that this is installed:
+everything behind the hooks is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_drainwatch import session
+from pytest_drainwatch.fixtures import (
+    drainwatch,
+    dw_cluster,
+    dw_flows,
+    dw_namespace,
+    dw_probe,
+    scenario,
+    trial,
+)
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+__all__ = [
+    "drainwatch",
+    "dw_cluster",
+    "dw_flows",
+    "dw_namespace",
+    "dw_probe",
+    "scenario",
+    "trial",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    session.add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_drainwatch import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    session.configure(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: workers write into the controller's run."""
+    node.workerinput["dw_run_id"] = node.config.stash[session.RUN].run_id
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return session.header(config)
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    return session.forecast(config, items)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    module = sys.modules.get("pytest_drainwatch.core.scenario")
+    return val.id if module and isinstance(val, module.Scenario) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session.enrich(item, report)
+    return report
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    module = sys.modules.get("pytest_drainwatch.explain")
+    if module and isinstance(left, module.Counts) and isinstance(right, module.Counts):
+        return list(module.compare_counts(op, left, right))
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    session.summarise(terminalreporter)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_json_runtest_metadata(item: pytest.Item) -> dict[str, object]:
+    return session.json_metadata(item)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_json_modifyreport(json_report: dict[str, object]) -> None:
+    json_report["drainwatch"] = {"schema": 1, "trials": session.json_trials(json_report)}

@@ -1,0 +1,106 @@
+"""Writing a recording while it happens: each line complete, flushed, in order."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from pytest_drainwatch.core.observation import Observation
+from pytest_drainwatch.core.recording import (
+    Header,
+    Recording,
+    dump_header,
+    dump_observation,
+    dumps,
+    merge,
+    parse_observation,
+)
+
+
+class RecorderError(OSError):
+    """The recording cannot be written; the text names file and cause."""
+
+
+class Recorder:
+    """Appends observations from several threads to one file."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self.problem: str | None = None
+        self._lock = threading.Lock()
+        self._seen: list[Observation] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("w", encoding="utf-8")
+            self._write(dump_header(header))
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+    def __call__(self, seen: Observation) -> None:
+        """Record one observation. Raises :class:`RecorderError` (a full disk, say)."""
+        line = dump_observation(seen)
+        with self._lock:
+            if self._file.closed:
+                return  # a late watch frame after the trial was closed
+            self._seen.append(seen)
+            try:
+                self._write(line)
+            except OSError as error:
+                failure = _unwritable(self.path, error)
+                self.problem = str(failure)  # for the conductor: this may be a watch's thread
+                raise failure from error
+
+    def observations(self) -> tuple[Observation, ...]:
+        """What was recorded so far."""
+        with self._lock:
+            return tuple(self._seen)
+
+    def finish(self, part: Path | None) -> Recording:
+        """Merge the flow agent's part, write the whole atomically and close.
+
+        A torn last line of the part (the agent was killed) is dropped.
+        """
+        mine = self.observations()
+        agents = read_part(part) if part else ()
+        merged = Recording(self.header, merge(mine, agents))
+        with self._lock:
+            self._file.close()
+            write_atomic(self.path, dumps(merged))
+        if part:
+            part.unlink(missing_ok=True)
+        return merged
+
+    def _write(self, line: str) -> None:
+        self._file.write(line + "\n")
+        self._file.flush()
+
+
+def read_part(path: Path) -> tuple[Observation, ...]:
+    """Observation lines without a header, as the flow agent writes them."""
+    if not path.exists():
+        return ()
+    *complete, _ = path.read_text(encoding="utf-8").split("\n")
+    return tuple(parse_observation(line, number) for number, line in enumerate(complete, 1))
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a half.
+
+    Raises :class:`RecorderError` naming the file.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RecorderError:
+    return RecorderError(
+        f"cannot write {path}: {error.strerror or error}; expected a writable folder with free "
+        f"space. Look at: df -h {path.parent}; ls -ld {path.parent}; or choose another --dw-out"
+    )

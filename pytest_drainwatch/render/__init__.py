@@ -1,0 +1,1 @@
+"""Report -> something a person looks at. Pure: imports core only."""

@@ -1,0 +1,195 @@
+"""A report as plain text: SUMMARY, TIMELINE, FLOWS; and one line a trial for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pytest_drainwatch.core.document import Bounds, Counts, FlowReport, Report, TimelineEntry
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+
+NOT_MEASURED = "not measured"
+
+
+def duration(at: Bounds | None) -> str:
+    """A duration with its uncertainty: one number only where the bounds agree on it."""
+    if at is None:
+        return NOT_MEASURED
+    lo, hi = at
+    unit, scale, digits = (
+        ("s", NS_PER_S, 2) if max(abs(lo), abs(hi)) >= 10 * NS_PER_S else ("ms", NS_PER_MS, 0)
+    )
+    low, high = f"{lo / scale:.{digits}f}", f"{hi / scale:.{digits}f}"
+    return f"{high} {unit}" if low == high else f"{low}..{high} {unit}"
+
+
+def show(report: Report) -> str:
+    """The whole report for a terminal."""
+    trial, environment = report.trial, report.environment
+    head = [
+        f"TRIAL {trial.id}",
+        f"  {trial.config.get('drain_behavior')} x {trial.trigger.verb}, "
+        f"grace {trial.config.get('grace_period_seconds')} s, "
+        f"drain window {trial.config.get('drain_max_seconds')} s",
+        f"  Kubernetes {environment.kubernetes_version} ({environment.provider}), kube-proxy "
+        f"{environment.kube_proxy_mode}, {environment.wall_clock_start}",
+        *(f"  ! {flag}" for flag in trial.flags),
+    ]
+    return "\n".join(
+        [
+            *head,
+            "",
+            "SUMMARY",
+            *_summary(report),
+            "",
+            "TIMELINE",
+            *timeline(trial.timeline),
+            "",
+            "FLOWS",
+            *_flows(trial.flows),
+            "",
+            trial.clock_note,
+            *(f"note: {note}" for note in (*environment.warnings, *trial.notes)),
+            "",
+        ]
+    )
+
+
+def timeline(entries: Iterable[TimelineEntry], limit: int | None = None) -> list[str]:
+    """Timeline rows; with ``limit`` the flow ends are folded first, then the middle cut."""
+    rows = [
+        (
+            f"{entry.t_ms:+d} ms",
+            str(entry.source),
+            entry.event,
+            " ".join(part for part in (entry.flow_id, entry.detail) if part),
+        )
+        for entry in (entries if limit is None else _folded(entries))
+    ]
+    if limit is not None and len(rows) > limit:
+        keep = limit // 2
+        cut = len(rows) - 2 * keep
+        rows = [*rows[:keep], ("", "", f"… {cut} more", ""), *rows[-keep:]]
+    return table(rows, right=(0,), width=100)
+
+
+def trial_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The table of a run: one row a trial."""
+    return table([("SCENARIO", "TCP", "UDP", "SIGTERM", "LAST END", "EXIT", "REPORT"), *rows])
+
+
+def counts(found: Counts) -> str:
+    """Flow fates in words: ``10/10 announced-fin``, or several joined by commas."""
+    if found.total == 0:
+        return "none"
+    return ", ".join(
+        f"{number}/{found.total} {name}" if name != "none" else f"{number}/{found.total} survived"
+        for name, number in found.mechanisms.items()
+    )
+
+
+def table(
+    rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
+) -> list[str]:
+    """Rows in aligned columns, indented by two; the last column is cut at ``width``."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
+            for i, cell in enumerate(row)
+        ]
+        line = ("  " + "  ".join(cells)).rstrip()
+        lines.append(line if width is None or len(line) <= width else line[: width - 1] + "…")
+    return lines
+
+
+def _summary(report: Report) -> list[str]:
+    summary = report.trial.summary
+    groups = [("tcp", summary.tcp), ("udp", summary.udp)]
+    groups += [
+        (f"{name} (bystanders)", found)
+        for name, found in (("tcp", summary.bystander_tcp), ("udp", summary.bystander_udp))
+        if found.total
+    ]
+    rows = [
+        ("PROTO", "TOTAL", "DRAINED", "SEVERED", "READ_TIMEOUT", "SURVIVED", "NOT_MEASURED", "BY"),
+        *(
+            (
+                name,
+                str(found.total),
+                str(found.drained),
+                str(found.severed),
+                str(found.read_timeout),
+                str(found.survived_window),
+                str(found.not_measured),
+                ", ".join(f"{number} {by}" for by, number in found.mechanisms.items()),
+            )
+            for name, found in groups
+        ),
+    ]
+    values = [
+        ("trigger -> sigterm", duration(summary.trigger_to_sigterm_ns)),
+        ("sigterm -> endpoint ready:false", duration(summary.sigterm_to_ready_false_ns)),
+        ("sigterm -> last flow terminal", duration(summary.sigterm_to_last_flow_terminal_ns)),
+        ("trigger -> container terminated", duration(summary.trigger_to_container_terminated_ns)),
+        ("trigger -> endpoint removed", duration(summary.trigger_to_endpoint_removed_ns)),
+        ("last tcp end -> endpoint removed", duration(summary.dead_endpoint_window_ns)),
+    ]
+    exits = [
+        (
+            "container exit",
+            f"{gone.pod} exitCode={gone.exit_code} reason={gone.reason}",
+        )
+        for gone in report.trial.container_exits
+    ]
+    return [*table(rows), "", *table([*values, *exits])]
+
+
+def _flows(flows: Sequence[FlowReport]) -> list[str]:
+    rows = [("ID", "ROLE", "OUTCOME", "MECHANISM", "END", "LAST SEQ", "ANSWERED", "DETAIL")]
+    rows += [
+        (
+            flow.id,
+            str(flow.role or "-"),
+            str(flow.outcome),
+            str(flow.mechanism),
+            "-" if flow.terminal_ns is None else duration(flow.terminal_ns),
+            str(_first(flow.last_heartbeat_seq, flow.last_answered_seq, "-")),
+            str(flow.answered),
+            flow.detail or "",
+        )
+        for flow in flows
+    ]
+    return table(rows, width=160)
+
+
+def _first(*values: object) -> object:
+    return next(value for value in values if value is not None)
+
+
+def _folded(entries: Iterable[TimelineEntry]) -> Iterable[TimelineEntry]:
+    """Equal flow ends next to each other become one entry, the first, with a count."""
+    pending: list[TimelineEntry] = []
+
+    def flush() -> Iterable[TimelineEntry]:
+        if len(pending) > 1:
+            last = pending[-1].t_ms
+            text = f"{len(pending)} flows by {last:+d} ms: {pending[0].detail}"
+            yield replace(pending[0], flow_id=None, detail=text)
+        else:
+            yield from pending
+        pending.clear()
+
+    for entry in entries:
+        fate = (entry.detail or "").partition(":")[0]
+        if entry.event == "flow_terminal":
+            if pending and (pending[0].detail or "").partition(":")[0] != fate:
+                yield from flush()
+            pending.append(entry)
+            continue
+        yield from flush()
+        yield entry
+    yield from flush()

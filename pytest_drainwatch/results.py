@@ -1,0 +1,40 @@
+"""Where artifacts go: ``results/<run id>/<scenario id>/r00/``."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+def new_run_id() -> str:
+    """Names a run by its start and its process, so that parallel runs never meet."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+
+
+def claim_folder(out: Path, run_id: str, scenario_id: str, repeat: int = 0) -> Path:
+    """A new folder for one attempt; a second attempt gets a name of its own.
+
+    Raises OSError if ``out`` cannot be written.
+    """
+    base = out / run_id / re.sub(r"[^\w.+-]", "_", scenario_id)
+    base.mkdir(parents=True, exist_ok=True)
+    attempt = 0
+    while True:
+        attempt += 1
+        folder = base / (f"r{repeat:02d}" + (f".{attempt}" if attempt > 1 else ""))
+        with suppress(FileExistsError):
+            folder.mkdir()
+            _point_latest(out, run_id)
+            return folder
+
+
+def _point_latest(out: Path, run_id: str) -> None:
+    """``results/latest`` is a convenience: failing to move it must not void a trial."""
+    temporary = out / f".latest-{os.getpid()}"
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(run_id)
+        temporary.replace(out / "latest")

@@ -1,0 +1,159 @@
+"""Ways to terminate a pod: one function each, and the times of asking and of acceptance.
+
+The call that the API accepted is sent exactly once. A refusal (429 by a
+disruption budget) is recorded as blocked and asked again no sooner than the
+server says, and never sooner than after a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.scenario import Trigger
+
+Record = Callable[[Observation], None]
+MIN_RETRY_S = 1.0
+
+
+class TriggerFailed(Exception):
+    """The API did not carry the trigger out; the text is the server's answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod by identity."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a trigger may act on: the pod to end, and the Deployment that it belongs to."""
+
+    namespace: str
+    pod: Pod
+    deployment: str
+    pods: Sequence[Pod]
+
+
+def fire(
+    api: Api,
+    verb: Trigger,
+    target: Target,
+    record: Record,
+    *,
+    timeout_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Observation:
+    """Ask until the API accepts; returns the recorded acceptance.
+
+    Raises :class:`TriggerFailed` if it refuses for good or until ``timeout_s``.
+    """
+    from kubernetes.client.exceptions import ApiException
+
+    deadline = time.monotonic() + timeout_s
+    attempt = 0
+    while True:
+        attempt += 1
+        sent = time.monotonic_ns()
+        try:
+            _VERBS[verb](api, target)
+        except ApiException as error:
+            at = Interval(sent, time.monotonic_ns())
+            retry_after = _retry_after_s(error)
+            record(_blocked(at, attempt, verb, error, retry_after))
+            pause = max(MIN_RETRY_S, retry_after or 0.0)
+            if error.status != 429 or time.monotonic() + pause > deadline:
+                raise TriggerFailed(
+                    f"{verb} of pod {target.pod.name} was refused {attempt} time(s), last with "
+                    f"{explain(error)}"
+                ) from error
+            sleep(pause)
+            continue
+        ended = target.pods if verb is Trigger.SCALE else [target.pod]
+        accepted = Observation(
+            source=Source.ORCHESTRATOR,
+            event=Event.TRIGGER_ACCEPTED,
+            at=Interval(sent, time.monotonic_ns()),
+            data={
+                "verb": str(verb),
+                "attempt": attempt,
+                "targets": [pod.uid for pod in ended],
+                "pods": [pod.name for pod in ended],
+            },
+        )
+        record(accepted)
+        return accepted
+
+
+def delete(api: Api, target: Target) -> None:
+    """DELETE the pod, and only if it is still the one we mean."""
+    api.core.delete_namespaced_pod(
+        target.pod.name,
+        target.namespace,
+        body={"preconditions": {"uid": target.pod.uid}},
+        _request_timeout=REQUEST_TIMEOUT,
+    )
+
+
+def evict(api: Api, target: Target) -> None:
+    """POST an Eviction, which respects disruption budgets."""
+    api.core.create_namespaced_pod_eviction(
+        target.pod.name,
+        target.namespace,
+        body={
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": target.pod.name, "namespace": target.namespace},
+            "deleteOptions": {"preconditions": {"uid": target.pod.uid}},
+        },
+        _request_timeout=REQUEST_TIMEOUT,
+    )
+
+
+def scale(api: Api, target: Target) -> None:
+    """Scale the Deployment to zero: every pod is a target and none replaces it."""
+    api.apps.patch_namespaced_deployment_scale(
+        target.deployment,
+        target.namespace,
+        body={"spec": {"replicas": 0}},
+        _request_timeout=REQUEST_TIMEOUT,
+    )
+
+
+_VERBS: dict[Trigger, Callable[[Api, Target], None]] = {
+    Trigger.DELETE: delete,
+    Trigger.EVICT: evict,
+    Trigger.SCALE: scale,
+}
+
+
+def _blocked(
+    at: Interval, attempt: int, verb: Trigger, error: object, retry_after_s: float | None
+) -> Observation:
+    return Observation(
+        source=Source.ORCHESTRATOR,
+        event=Event.TRIGGER_BLOCKED,
+        at=at,
+        data={
+            "verb": str(verb),
+            "attempt": attempt,
+            "status": getattr(error, "status", None),
+            "retry_after_s": retry_after_s,
+            "message": explain(error) if isinstance(error, Exception) else str(error),
+        },
+    )
+
+
+def _retry_after_s(error: object) -> float | None:
+    headers = getattr(error, "headers", None) or {}
+    try:
+        return float(headers["Retry-After"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""WHAT is terminated: the probe and what Kubernetes needs to run it."""

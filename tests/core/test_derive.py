@@ -1,0 +1,291 @@
+"""From a recording to a report: values with their bounds, and refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_drainwatch import report
+from pytest_drainwatch.core.classify import Role
+from pytest_drainwatch.core.clock import ClockError
+from pytest_drainwatch.core.derive import CannotDerive, derive
+from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.recording import Recording, RecordingError, dumps, loads, merge
+from tests.core import story as s
+from tests.core.story import NEW, OLD, OTHER, at
+
+TCP, UDP = "tcp-0001", "udp-0001"
+MS = NS_PER_MS
+
+
+def drained() -> list[Observation]:
+    return [
+        *s.alive(TCP, 5100),
+        s.client(Event.FLOW_ANNOUNCED, TCP, at(5101, 5101.5), seq=100, reason="drain-deadline"),
+        s.client(Event.FLOW_FIN, TCP, at(5101, 5101.6)),
+    ]
+
+
+def rehomed() -> list[Observation]:
+    return [*s.alive(UDP, 1990), s.responder(UDP, NEW, 1989.8, 2007, previous=OLD)]
+
+
+def lifecycle() -> list[Observation]:
+    return [
+        s.log(Event.PROBE_STARTED, -5950, nonce="n"),
+        s.log(Event.SIGTERM_RECEIVED, 40),
+        s.log(Event.EXITING, 5102, code=0),
+    ]
+
+
+def ordinary() -> Recording:
+    return s.recording([s.accepted()], drained(), rehomed(), lifecycle(), s.cluster())
+
+
+def test_an_ordinary_drain() -> None:
+    trial = derive(ordinary()).trial
+    tcp, udp = trial.flows
+    assert (tcp.outcome, tcp.mechanism) == ("drained-clean-close", "announced-fin")
+    assert tcp.terminal_ns == (5101 * MS, 5101.6 * MS)
+    assert tcp.t_terminal_ms == 5101
+    assert (udp.outcome, udp.mechanism) == ("severed", "rehomed")
+    assert udp.responders == (f"{OLD}/n", f"{NEW}/n")
+    assert udp.last_answered_seq == 100
+    assert tcp.last_heartbeat_seq == 100
+    assert {flow.role for flow in trial.flows} == {Role.TARGET}
+    assert trial.summary.tcp.drained == 1
+    assert trial.summary.udp.mechanisms == {"rehomed": 1}
+    assert [(e.exit_code, e.reason) for e in trial.container_exits] == [(0, "Completed")]
+    assert trial.notes == ()
+
+
+def test_derived_durations_are_intervals() -> None:
+    found = derive(ordinary()).trial.summary
+    assert found.trigger_to_sigterm_ns == (40 * MS, 40 * MS)
+    assert found.trigger_to_endpoint_removed_ns == (0, 5208 * MS)
+    # A container that still answered at 5099.8 ms had not terminated.
+    assert found.trigger_to_container_terminated_ns == (round(5099.8 * MS), 5200 * MS)
+    assert found.sigterm_to_last_flow_terminal_ns == (5061 * MS, round(5061.6 * MS))
+    # Negative values are kept: ready:false may precede the SIGTERM stamp.
+    assert found.sigterm_to_ready_false_ns == (-40 * MS, -20 * MS)
+    assert found.sigterm_to_ready_false_ms == -20
+    assert found.dead_endpoint_window_ms == 106
+
+
+def test_what_was_not_seen_is_null_with_a_note() -> None:
+    trial = derive(s.recording([s.accepted()], drained())).trial
+    summary = trial.summary
+    assert summary.trigger_to_sigterm_ms is None
+    assert summary.sigterm_to_ready_false_ms is None
+    assert summary.trigger_to_endpoint_removed_ns is None
+    assert summary.dead_endpoint_window_ms is None
+    assert len(trial.notes) == 4
+
+
+def test_bystanders_are_counted_apart() -> None:
+    bystander = [
+        *s.alive("tcp-0002", 9000, OTHER),
+        s.client(Event.FLOW_OPEN_AT_END, "tcp-0002", at(9001), sent=9, answered=9),
+    ]
+    both = s.recording([s.accepted()], drained(), bystander, s.cluster(), [s.pod(OTHER, -6000)])
+    summary = derive(both).trial.summary
+    assert (summary.tcp.total, summary.tcp.drained) == (1, 1)
+    assert (summary.bystander_tcp.total, summary.bystander_tcp.survived_window) == (1, 1)
+
+
+def test_another_pods_changes_are_not_the_targets() -> None:
+    """The ancestor took the earliest event of a name, whoever it was about."""
+    before = [
+        s.endpoints(-7000, (OTHER, True, True, False)),
+        s.endpoints(-6900),
+        s.pod(OTHER, 5, deletion_timestamp="then"),
+    ]
+    trial = derive(s.recording([s.accepted()], drained(), s.cluster(), before)).trial
+    assert trial.summary.trigger_to_endpoint_removed_ms == 5208
+    assert trial.trigger.effective_ns == (0, 12 * MS)
+
+
+def test_an_endpoint_in_two_slices_is_removed_with_the_last() -> None:
+    """Case C47: dual-stack slices change one after the other."""
+    slices = [
+        s.endpoints(-100, (OLD, True, True, False), name="v4"),
+        s.endpoints(-100, (OLD, True, True, False), name="v6"),
+        s.endpoints(500, name="v4"),
+        s.endpoints(900, name="v6"),
+    ]
+    trial = derive(s.recording([s.accepted()], drained(), slices)).trial
+    assert trial.summary.trigger_to_endpoint_removed_ms == 900
+
+
+def test_what_vanished_during_a_watch_gap_is_seen_at_the_next_list() -> None:
+    frames = [
+        s.pod(OLD, -6000),
+        Observation(
+            source=Source.K8S,
+            event=Event.WATCH_GAP,
+            at=at(100, 3000),
+            data={"resource": "pods", "reason": "410 Gone"},
+        ),
+        Observation(
+            source=Source.K8S,
+            event=Event.WATCH_LISTED,
+            at=at(2990, 3000),
+            data={"resource": "pods", "subjects": [NEW]},
+        ),
+    ]
+    trial = derive(s.recording([s.accepted()], drained(), frames)).trial
+    gone = [e for e in trial.timeline if e.event == "pod_object_deleted"]
+    assert [(e.subject, e.t_ms) for e in gone] == [(OLD, 3000)]
+    assert [(gap.subject, gap.at_ns) for gap in trial.gaps] == [("pods", (100 * MS, 3000 * MS))]
+
+
+@pytest.mark.parametrize("skew_ms", [-300, 300])
+def test_a_probe_with_a_clock_of_its_own_is_placed_within_bounds(skew_ms: int) -> None:
+    """Case C53: the same corrected interval whatever the skew, bounded by the round trip."""
+    other = "boot-2/1"
+    exchange = s.client(
+        Event.CLOCK_EXCHANGE,
+        TCP,
+        at(-1000, -999),
+        clock=other,
+        t1=s.ns(-1000),
+        t2=s.ns(-999.5 + skew_ms),
+        t3=s.ns(-999.5 + skew_ms),
+        t4=s.ns(-999),
+    )
+    term = s.log(Event.SIGTERM_RECEIVED, 40 + skew_ms, clock=other)
+    trial = derive(s.recording([s.accepted()], [exchange], drained(), [term])).trial
+    assert trial.summary.trigger_to_sigterm_ns == (round(39.5 * MS), round(40.5 * MS))
+    assert [c.same_clock for c in trial.clock] == [False]
+    assert [e.approximate for e in trial.timeline if e.event == "sigterm_received"] == [True]
+
+
+def test_an_unbounded_clock_places_nothing() -> None:
+    term = s.log(Event.SIGTERM_RECEIVED, 40, clock="boot-2/1")
+    trial = derive(s.recording([s.accepted()], drained(), [term])).trial
+    assert trial.summary.trigger_to_sigterm_ns is None
+    assert not [e for e in trial.timeline if e.event == "sigterm_received"]
+
+
+def test_an_effect_before_its_cause_is_an_error() -> None:
+    early = s.client(
+        Event.CLOCK_EXCHANGE,
+        TCP,
+        at(-10, -9),
+        clock=s.CLOCK,
+        t1=s.ns(-10),
+        t2=s.ns(-11),
+        t3=s.ns(-11),
+        t4=s.ns(-9),
+    )
+    with pytest.raises(ClockError, match="effect before its cause"):
+        derive(s.recording([s.accepted()], [early], drained()))
+
+
+@pytest.mark.parametrize("event", [Event.VOID, Event.INTERRUPTED])
+def test_a_void_trial_yields_no_report(event: Event) -> None:
+    void = Observation(
+        source=Source.ORCHESTRATOR, event=event, at=at(7), data={"phase": "x", "reason": "why"}
+    )
+    with pytest.raises(CannotDerive, match="why"):
+        derive(replace(ordinary(), observations=(*ordinary().observations, void)))
+
+
+def test_a_recording_without_a_trigger_yields_no_report() -> None:
+    with pytest.raises(CannotDerive, match="one accepted trigger"):
+        derive(s.recording(drained()))
+
+
+def test_the_report_is_what_its_schema_says() -> None:
+    text = report.dumps(derive(ordinary()))
+    jsonschema.validate(json.loads(text), report.schema("report"))
+    assert report.loads(text) == derive(ordinary())
+    with pytest.raises(report.ReportError, match="outcome"):
+        report.loads(text.replace("drained-clean-close", "drained-probably"))
+
+
+def test_recording_lines_are_what_their_schema_says() -> None:
+    schema = report.schema("recording")
+    for line in dumps(ordinary()).splitlines():
+        jsonschema.validate(json.loads(line), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"source": "client", "event": "no such event", "at": [1, 2]}, schema)
+
+
+def test_a_recording_survives_its_file() -> None:
+    text = dumps(ordinary())
+    assert loads(text) == ordinary()
+    torn = loads(text + '{"source": "cli')
+    assert torn.observations == ordinary().observations
+    assert "torn" in (torn.damage or "")
+    assert any("torn" in note for note in derive(torn).trial.notes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "null",
+        "{}",
+        "nonsense",
+        '{"source":"client","event":"flow_fin","at":[2,1]}',
+        '{"source":"client","event":"flow_fin","at":[1.5,2]}',
+        '{"source":"client","event":"flow_fin","at":[1,2],"subject":7}',
+        '{"source":"nobody","event":"flow_fin","at":[1,2]}',
+    ],
+)
+def test_a_bad_line_is_named(line: str) -> None:
+    with pytest.raises(RecordingError, match="line 2"):
+        loads(dumps(s.recording()) + line + "\n")
+
+
+def test_a_newer_recording_is_refused() -> None:
+    text = dumps(s.recording()).replace('"recording_schema":1', '"recording_schema":99')
+    with pytest.raises(RecordingError, match="newer"):
+        loads(text)
+
+
+@given(st.permutations(ordinary().observations))
+@settings(max_examples=60)
+def test_any_order_of_any_part_has_a_report(order: list[Observation]) -> None:
+    """Random event orders never crash, and every flow has a verdict."""
+    shuffled = Recording(ordinary().header, tuple(order))
+    trial = derive(shuffled).trial
+    assert len(trial.flows) == 2
+    assert report.dumps(derive(shuffled)) == report.dumps(derive(shuffled))
+
+
+@given(st.lists(st.sampled_from(ordinary().observations), max_size=20))
+@settings(max_examples=60)
+def test_any_subset_has_a_report_or_a_refusal(some: list[Observation]) -> None:
+    part = Recording(ordinary().header, tuple(some))
+    if sum(seen.event is Event.TRIGGER_ACCEPTED for seen in some) == 1:
+        report.dumps(derive(part))
+    else:
+        with pytest.raises(CannotDerive, match="accepted trigger"):
+            derive(part)
+
+
+@given(st.permutations(["uid-a", "uid-b"]))
+def test_relabelling_identities_changes_nothing(names: list[str]) -> None:
+    """No verdict rests on what a pod is called."""
+    text = dumps(ordinary())
+    renamed = loads(text.replace(OLD, names[0]).replace(NEW, names[1]))
+
+    def verdicts(found: Recording) -> list[tuple[object, ...]]:
+        trial = derive(found).trial
+        return [(f.id, f.outcome, f.mechanism, f.role, f.terminal_ns) for f in trial.flows]
+
+    assert verdicts(renamed) == verdicts(ordinary())
+
+
+def test_merging_keeps_each_parts_order() -> None:
+    late = s.client(Event.FLOW_FIN, TCP, at(9))
+    early = s.client(Event.FLOW_FIN, TCP, at(3))
+    other = s.client(Event.FLOW_FIN, UDP, at(5))
+    assert merge([late, early], [other]) == (other, late, early)

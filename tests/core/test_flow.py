@@ -1,0 +1,168 @@
+"""The table of a flow's life: total, and each verdict with the input that gives another."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_drainwatch.core.classify import VERDICTS, Mechanism, Outcome, classify
+from pytest_drainwatch.core.flow import ABSORBING, TRANSITIONS, Proto, Signal, State, live
+from pytest_drainwatch.core.observation import Event, Observation
+from tests.core import story as s
+from tests.core.story import NEW, OLD, OTHER, at
+
+TCP, UDP = "tcp-0001", "udp-0001"
+BYE = s.client(Event.FLOW_ANNOUNCED, TCP, at(5000, 5001), seq=100, reason="drain-deadline")
+FIN = s.client(Event.FLOW_FIN, TCP, at(5001, 5002))
+RST = s.client(Event.FLOW_RESET, TCP, at(5001, 5002), errno="ECONNRESET")
+EPIPE = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="EPIPE")
+TIMEOUT = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="ETIMEDOUT")
+HOST_DOWN = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="EHOSTUNREACH")
+GARBAGE = s.client(Event.FLOW_GARBAGE, TCP, at(5001, 5002), length=9)
+
+
+def end(flow: str, ms: float = 40_000) -> Observation:
+    return s.client(Event.FLOW_OPEN_AT_END, flow, at(ms), sent=1, answered=1)
+
+
+def icmp(ms: float, code: int = 3, errno: str = "ECONNREFUSED") -> Observation:
+    return s.client(Event.FLOW_ICMP, UDP, at(ms, ms + 1), type=3, code=code, errno=errno)
+
+
+def moved(to: str = NEW, lo: float = 4990, hi: float = 5400) -> Observation:
+    return s.responder(UDP, to, lo, hi, previous=OLD)
+
+
+def verdict(proto: Proto, *history: Observation) -> tuple[Outcome, Mechanism]:
+    return classify(live(proto, history, {OLD, NEW}))
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("signal", Signal)
+def test_every_state_answers_every_signal(state: State, signal: Signal) -> None:
+    assert TRANSITIONS[state, signal] in State
+    if state in ABSORBING:
+        assert TRANSITIONS[state, signal] is state
+
+
+def test_every_state_has_a_verdict() -> None:
+    assert VERDICTS.keys() == set(State)
+
+
+def test_every_state_can_be_reached() -> None:
+    reached = {State.NEW}
+    while more := {TRANSITIONS[s_, e] for s_ in reached for e in Signal} - reached:
+        reached |= more
+    assert reached == set(State)
+
+
+TCP_FATES = [
+    ([BYE, FIN], "drained-clean-close", "announced-fin"),
+    ([FIN], "severed", "fin-unannounced"),
+    ([RST], "severed", "rst"),
+    ([BYE, RST], "severed", "announced-rst"),
+    ([EPIPE], "severed", "epipe"),
+    ([TIMEOUT], "read-timeout", "silence"),
+    ([HOST_DOWN], "severed", "unreachable"),
+    ([GARBAGE], "severed", "foreign-responder"),
+    ([s.responder(TCP, OTHER, 5000, 5001, previous=OLD)], "severed", "foreign-responder"),
+    ([s.responder(TCP, NEW, 5000, 5001, previous=OLD)], "severed", "rehomed"),
+    ([end(TCP)], "survived-observation-window", "none"),
+    ([BYE, end(TCP)], "survived-observation-window", "none"),
+    ([], "not-measured", "none"),
+    ([s.unanswered(TCP, 5000, 15_000, 200, end=15_001), end(TCP)], "read-timeout", "silence"),
+    ([s.unanswered(TCP, 5000, 14_000, 180), end(TCP)], "survived-observation-window", "none"),
+    # What was read before the error counts: a bye and a FIN make a later EPIPE history.
+    ([BYE, FIN, EPIPE], "drained-clean-close", "announced-fin"),
+]
+
+
+@pytest.mark.parametrize(("rest", "outcome", "mechanism"), TCP_FATES)
+def test_tcp_fates(rest: list[Observation], outcome: str, mechanism: str) -> None:
+    assert verdict(Proto.TCP, *s.alive(TCP, 4999), *rest) == (outcome, mechanism)
+
+
+LOST = s.unanswered(UDP, 5000, 5380, 20)
+GONE = s.unanswered(UDP, 5000, 9000, 240)
+UDP_FATES = [
+    ([moved()], "severed", "rehomed"),
+    ([LOST, moved()], "severed", "rehomed"),
+    ([moved(OTHER)], "severed", "foreign-responder"),
+    ([icmp(5001), end(UDP)], "severed", "refused"),
+    ([icmp(5001), moved()], "severed", "refused"),
+    ([icmp(5001, 1, "EHOSTUNREACH"), end(UDP)], "severed", "unreachable"),
+    ([icmp(5001, 1, "EHOSTUNREACH"), moved()], "severed", "unreachable"),
+    ([icmp(5001), icmp(8000, 1, "EHOSTUNREACH"), end(UDP)], "severed", "refused"),
+    ([GONE, end(UDP)], "severed", "silence"),
+    ([GONE], "not-measured", "silence"),
+    # Too few, or not for long enough: that is loss, not an end.
+    ([s.unanswered(UDP, 5000, 9000, 5), end(UDP)], "survived-observation-window", "none"),
+    ([s.unanswered(UDP, 5000, 7000, 120), end(UDP)], "survived-observation-window", "none"),
+    # The same responder answers again: the path recovered.
+    (
+        [icmp(5001), s.answered(UDP, OLD, 5100, 9000, (120, 400)), end(UDP)],
+        "survived-observation-window",
+        "none",
+    ),
+    (
+        [GONE, s.answered(UDP, OLD, 9100, 9900, (400, 440)), end(UDP)],
+        "survived-observation-window",
+        "none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rest", "outcome", "mechanism"), UDP_FATES)
+def test_udp_fates(rest: list[Observation], outcome: str, mechanism: str) -> None:
+    assert verdict(Proto.UDP, *s.alive(UDP, 4999), *rest) == (outcome, mechanism)
+
+
+def test_a_flow_that_was_accepted_and_never_served() -> None:
+    history = [s.connected(TCP), s.unanswered(TCP, 0, 11_000, 220), end(TCP)]
+    assert verdict(Proto.TCP, *history) == ("read-timeout", "accepted-never-served")
+    short = [s.connected(TCP), s.unanswered(TCP, 0, 900, 20), end(TCP)]
+    assert verdict(Proto.TCP, *short) == ("not-measured", "none")
+
+
+def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign() -> None:
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), icmp(5060)], {OLD})
+    assert life.end == at(4998.8, 5061)
+    quiet = live(Proto.UDP, [*s.alive(UDP, 4999), GONE, end(UDP)], {OLD})
+    assert quiet.end == at(4998.8, 5000.4)  # first lost send + the longest round trip
+
+
+def test_a_recovered_flow_has_no_end() -> None:
+    back = s.answered(UDP, OLD, 5100, 9000, (120, 400))
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), icmp(5001), back, end(UDP)], {OLD})
+    assert life.end is None
+
+
+def test_a_pods_name_is_not_asked_for_when_the_workload_is_unknown() -> None:
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), moved(OTHER)], frozenset())
+    assert classify(life) == (Outcome.SEVERED, Mechanism.REHOMED)
+
+
+ENDS = [BYE, FIN, RST, EPIPE, TIMEOUT, HOST_DOWN, GARBAGE, LOST, GONE, end(UDP)]
+SIGNS = [icmp(5001), icmp(5001, 1), moved(), moved(OTHER), *s.alive(UDP, 4999)]
+EVENTS = st.sampled_from([*ENDS, *SIGNS])
+
+
+@given(st.lists(EVENTS, max_size=12), st.sampled_from(Proto))
+def test_any_history_has_a_verdict(history: list[Observation], proto: Proto) -> None:
+    life = live(proto, history, {OLD, NEW})
+    outcome, mechanism = classify(life)
+    assert outcome in Outcome
+    assert mechanism in Mechanism
+    if outcome is Outcome.SURVIVED:
+        assert life.end is None
+
+
+@given(st.lists(EVENTS, max_size=12), st.sampled_from(Proto))
+def test_what_comes_after_a_proven_end_changes_nothing(
+    history: list[Observation], proto: Proto
+) -> None:
+    life = live(proto, history, {OLD, NEW})
+    if life.state in ABSORBING:
+        longer = live(proto, [*history, FIN, moved(), icmp(9000), end(UDP)], {OLD, NEW})
+        assert (longer.state, longer.end) == (life.state, life.end)

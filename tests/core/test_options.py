@@ -1,0 +1,92 @@
+"""Options: what they accept, where a value came from, what overrides what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.scenario import App, Scenario
+from pytest_drainwatch.options import Option, OptionError, Settings, parse_duration_ns, resolve
+
+
+def given(**values: str) -> Settings:
+    return resolve({"command line": lambda option: values.get(option.name.replace("-", "_"))})
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("25", 25 * NS_PER_S),
+        ("25s", 25 * NS_PER_S),
+        ("500ms", NS_PER_S // 2),
+        ("1.5", 1_500_000_000),
+        ("2m", 120 * NS_PER_S),
+    ],
+)
+def test_durations(text: str, ns: int) -> None:
+    assert parse_duration_ns(text) == ns
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("drain", "-5"),
+        ("drain", "5 hours"),
+        ("drain", "nan"),
+        ("grace_period", "1.5"),
+        ("grace_period", "99999"),
+        ("tcp_flows", "ten"),
+        ("tcp_flows", "-1"),
+        ("udp_flows", "1e9"),
+        ("udp_rate", "0"),
+        ("cluster", "minikube"),
+        ("kube_version", "1.12"),
+        ("keep", "sometimes"),
+        ("settle", "1e3"),
+        ("observe_timeout", "1ms"),
+    ],
+)
+def test_a_bad_value_is_refused(name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=name.replace("_", ".")):
+        given(**{name: value})
+
+
+def test_the_message_names_option_value_origin_and_what_is_accepted() -> None:
+    with pytest.raises(OptionError) as caught:
+        given(keep="sometimes")
+    assert str(caught.value) == (
+        "--dw-keep=sometimes (command line): expected one of: never, on-failure, always"
+    )
+
+
+def test_no_flows_at_all_is_refused() -> None:
+    with pytest.raises(OptionError, match="at least one flow"):
+        given(tcp_flows="0", udp_flows="0")
+
+
+def test_a_cluster_of_ones_own_excludes_a_kubeconfig() -> None:
+    with pytest.raises(OptionError, match="--dw-cluster=embedded"):
+        given(cluster="embedded", kubeconfig="/tmp/config")
+    assert given(cluster="existing", kubeconfig="/tmp/config").kubeconfig == Path("/tmp/config")
+
+
+def test_the_command_line_wins_over_ini() -> None:
+    def command_line(option: Option) -> object:
+        return {"drain": "7s"}.get(option.name)
+
+    def ini(option: Option) -> object:
+        return {"drain": "9s", "settle": "3"}.get(option.name, "")
+
+    settings = resolve({"command line": command_line, "ini": ini})
+    assert (settings.drain, settings.settle) == (7 * NS_PER_S, 3 * NS_PER_S)
+    assert settings.origins == {"drain": "command line", "settle": "ini"}
+
+
+def test_given_values_override_a_scenario_and_others_do_not() -> None:
+    short = Scenario(app=App(drain_ns=5 * NS_PER_S, grace_period_s=10))
+    assert given().apply(short) == short
+    changed = given(grace_period="30", tcp_flows="3").apply(short)
+    assert (changed.app.grace_period_s, changed.app.drain_ns) == (30, 5 * NS_PER_S)
+    assert changed.flows.tcp == 3
