@@ -63,16 +63,6 @@ def wall_clock() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def clock_id() -> str:
-    """The harness's clock: boot id and time namespace, as the probe names its own."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        namespace = Path("/proc/self/ns/time").stat().st_ino
-    except OSError:
-        return f"unknown/{platform.node()}"
-    return f"{boot}/{namespace}"
-
-
 @cache
 def git_commit() -> str:
     """The commit of the instrument itself, ``-dirty`` if changed, ``unknown`` if installed."""

@@ -76,7 +76,7 @@ def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
     """A measured trial of ``scenario``: judge it in the test's body."""
     from pytest_drainwatch.trial import measure
 
-    return _announce(request, measure(dw_flows))
+    return session.announce(request, measure(dw_flows))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def drainwatch(request: pytest.FixtureRequest, dw_cluster: Cluster) -> Callable[
             deploy(stage) as probe,
             hold(probe) as held,
         ):
-            return _announce(request, measure(held))
+            return session.announce(request, measure(held))
 
     return run
 
@@ -119,12 +119,6 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
     ) as stage:
         yield stage
         stage.failed = stage.failed or request.node.stash.get(session.FAILED, False)
-
-
-def _announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
-    request.node.stash.setdefault(session.TRIALS, []).append(measured)
-    request.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
-    return measured
 
 
 def _progress(config: pytest.Config) -> PytestProgress:

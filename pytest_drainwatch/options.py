@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.scenario import Readiness, Scenario
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.core.scenario import Scenario
 
 PROVIDERS = ("auto", "embedded", "kind", "existing")
 KEEP = ("never", "on-failure", "always")
@@ -129,7 +131,7 @@ OPTIONS = (
     ),
     Option(
         name="readiness-on-drain",
-        parse=_one_of(*Readiness),
+        parse=_one_of("fail", "keep"),
         metavar="fail|keep",
         help="whether a draining probe fails its readiness probe (scenario's own, or fail)",
     ),
@@ -209,6 +211,8 @@ class Settings:
         result cannot be asked.
         """
 
+        from pytest_drainwatch.core.scenario import Readiness
+
         def given(**values: Any) -> dict[str, Any]:
             return {name: value for name, value in values.items() if value is not None}
 
@@ -268,7 +272,11 @@ def _refuse_contradictions(settings: Settings) -> None:
             "--dw-kubeconfig/--dw-context cannot apply; drop one of them, or use "
             "--dw-cluster=existing"
         )
+    if not settings.origins:
+        return
     # A scenario that the options alone make impossible is refused before any cluster starts.
+    from pytest_drainwatch.core.scenario import Scenario
+
     try:
         settings.apply(Scenario())
     except ValueError as error:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
@@ -193,6 +194,84 @@ def limits_suffice(flows: int) -> Check:
         passed=not short,
         hopeless=bool(short),
         look_at="ulimit -Hn; sysctl net.ipv4.ip_local_port_range; fewer --dw-tcp-flows",
+    )
+
+
+class ProtoCounts(Protocol):
+    """What the flow checks need to know of one transport."""
+
+    @property
+    def wanted(self) -> int: ...
+    @property
+    def dialled(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    @property
+    def on_target(self) -> int: ...
+    @property
+    def min_answers(self) -> int: ...
+
+
+PATH = "the Service's node ports; kube-proxy's log; the probe's log; the pod's IP from the node"
+
+
+def flows_dialled(tcp: ProtoCounts, udp: ProtoCounts, error: str | None) -> Check:
+    """As many flows as asked for exist, and lead to the target."""
+    return Check(
+        name="flows-dialled",
+        invariant="every flow is connected and, once answered, answered by the target",
+        expected=f"{tcp.wanted} tcp and {udp.wanted} udp flows on the target",
+        observed=error
+        or f"on the target: {tcp.on_target} tcp, {udp.on_target} udp; "
+        f"dialled: {tcp.dialled} tcp, {udp.dialled} udp",
+        passed=error is None and tcp.on_target >= tcp.wanted and udp.on_target >= udp.wanted,
+        hopeless=error is not None,
+        look_at=PATH,
+    )
+
+
+def tcp_answered(tcp: ProtoCounts, error: str | None) -> Check:
+    """A TCP flow that was never served measures nothing."""
+    return Check(
+        name="tcp-flows-answered",
+        invariant="every TCP flow is answered over the path that is measured",
+        expected=f"{tcp.wanted} of {tcp.wanted}",
+        observed=error or f"{tcp.answered} of {tcp.dialled} dialled",
+        passed=error is None and tcp.answered >= tcp.dialled and tcp.answered >= tcp.wanted,
+        hopeless=error is not None,
+        look_at=PATH,
+    )
+
+
+def udp_answered(udp: ProtoCounts, error: str | None) -> Check:
+    """Some paths carry a few dozen datagrams and then stop: one answer proves nothing."""
+    return Check(
+        name="udp-flows-answered",
+        invariant=f"every UDP flow is answered at least {MIN_UDP_ANSWERS} times over the path "
+        "that is measured",
+        expected=f"{MIN_UDP_ANSWERS} answers on each of {udp.wanted} flows",
+        observed=error
+        or f"{udp.answered} of {udp.dialled} flows answered, the least often "
+        f"{udp.min_answers} times",
+        passed=error is None
+        and udp.answered >= udp.wanted
+        and (udp.wanted == 0 or udp.min_answers >= MIN_UDP_ANSWERS),
+        hopeless=error is not None,
+        look_at=PATH + "; a port mapping that drops UDP",
+    )
+
+
+def clock_identified(clocks: Iterable[str], error: str | None) -> Check:
+    """Without the probe's clock its stamps could not be placed in time."""
+    known = sorted(set(clocks))
+    return Check(
+        name="clock-identified",
+        invariant="the probe names the clock that it stamps with (boot id and time namespace)",
+        expected="a clock id from every responder",
+        observed=error or ", ".join(known) or "none",
+        passed=error is None and bool(known),
+        hopeless=error is not None,
+        look_at="the probe image's version; /proc/sys/kernel/random/boot_id in the pod",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,11 +59,16 @@ def configure(config: pytest.Config) -> None:
     def from_ini(option: Option) -> object:
         return config.getini(option.dest)
 
+    def from_environment(option: Option) -> object:
+        return os.environ.get(option.dest.upper())
+
     config.addinivalue_line(
         "markers", "trial: a test that measures a pod's termination (pytest-drainwatch)"
     )
     try:
-        settings = resolve({"command line": from_command_line, "ini": from_ini})
+        settings = resolve(
+            {"command line": from_command_line, "environment": from_environment, "ini": from_ini}
+        )
     except OptionError as error:
         if config.getoption("help", default=False) or config.getoption("version", default=False):
             settings = Settings()
@@ -112,20 +118,28 @@ def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
     ]
 
 
-def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Carry headline values on the report (they survive xdist), and explain failures."""
-    if report.failed:
-        item.stash[FAILED] = True
-    trials = item.stash.get(TRIALS, [])
-    if not trials:
-        return
-    if report.when == "call":
-        known = {name for name, _ in report.user_properties}
-        report.user_properties += [pair for pair in _properties(trials[-1]) if pair[0] not in known]
-        if report.failed:
-            from pytest_drainwatch.explain import failure_section
+def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
+    """A trial was measured: keep it with its test, its headlines on the test's reports.
 
-            report.sections += [("drainwatch timeline", failure_section(trials[-1]))]
+    ``user_properties`` reach junit, JSON and the controller of xdist.
+    """
+    item = request.node
+    item.stash.setdefault(TRIALS, []).append(measured)
+    item.user_properties.extend(_properties(measured))
+    item.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
+    return measured
+
+
+def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Note a failure, for ``--dw-keep=on-failure``, and show what happened around it."""
+    if not report.failed:
+        return
+    item.stash[FAILED] = True
+    trials = item.stash.get(TRIALS, [])
+    if trials and report.when == "call":
+        from pytest_drainwatch.explain import failure_section
+
+        report.sections += [("drainwatch timeline", failure_section(trials[-1]))]
 
 
 def summarise(terminal: TerminalReporter) -> None:

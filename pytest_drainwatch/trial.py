@@ -32,7 +32,9 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header
 from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.core.scenario import Trigger as Verb
-from pytest_drainwatch.flows.process import AgentFailed, FlowAgent, agent_config
+from pytest_drainwatch.flows.clockid import clock_id
+from pytest_drainwatch.flows.config import AgentConfig, Endpoint
+from pytest_drainwatch.flows.process import AgentFailed, AgentStatus, FlowAgent
 from pytest_drainwatch.preflight import TrialVoid, require
 from pytest_drainwatch.recorder import Recorder, RecorderError, write_atomic
 from pytest_drainwatch.trigger import Pod, Target, TriggerFailed
@@ -43,8 +45,11 @@ POD_READY_TIMEOUT_S = 120.0
 ENDPOINT_TIMEOUT_S = 60.0
 FLOWS_TIMEOUT_S = 45.0
 API_SILENT_S = 10.0
-# After the last target flow and pod are gone: late frames, and a second look at UDP.
+# After the last target flow and pod are gone, for late frames.
 LINGER_NS = 1 * NS_PER_S
+# Flows that are merely unanswered need longer: silence is judged after seconds, and a node
+# tells that a host is unreachable only when its neighbour table has given up (3 s).
+LINGER_UNANSWERED_NS = {"udp": 6 * NS_PER_S, "tcp": TCP_SILENT_NS + 2 * NS_PER_S}
 
 __all__ = ["Progress", "Trial", "TrialVoid", "deploy", "hold", "measure", "prepare", "run_trial"]
 
@@ -59,13 +64,16 @@ class Progress(Protocol):
         """Something changed within the phase."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Trial:
     """A measured trial: what was asked, and what happened."""
 
     scenario: Scenario
     report: Report
     folder: Path
+
+    def __repr__(self) -> str:
+        return f"<Trial {self.scenario.id} in {self.folder}>"
 
     @property
     def summary(self) -> Summary:
@@ -202,7 +210,7 @@ def prepare(
         git_commit=environment.git_commit(),
         trial_id=f"{folder.parent.name}/{folder.name}",
         wall_clock_start=environment.wall_clock(),
-        clock=environment.clock_id(),
+        clock=clock_id(),
         scenario={
             "id": scenario.id,
             "flags": list(scenario.flags),
@@ -308,21 +316,10 @@ def hold(ready: Probe) -> Iterator[Held]:
                 stage.recorder,
                 timeout_s=0,
             )
-            agent = FlowAgent(
-                stage.cluster.agent_command,
-                agent_config(
-                    part=stage.folder / ".flows.jsonl",
-                    address=stage.cluster.node_address,
-                    source_address=next(iter(stage.cluster.source_addresses), None),
-                    tcp_port=ready.ports.tcp,
-                    udp_port=ready.ports.udp,
-                    flows=wanted,
-                    target=None if stage.scenario.app.replicas == 1 else ready.target.pod.uid,
-                ),
-            )
+            agent = FlowAgent(stage.cluster.agent_command, _agent_config(ready))
             stage.agent = agent
             stack.callback(agent.stop)
-            for check in (agent.dialled, agent.tcp_answered, agent.udp_answered, agent.clock_known):
+            for check in _flow_checks(agent):
                 require(check, stage.recorder, timeout_s=FLOWS_TIMEOUT_S, wait=agent.wait_changed)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
@@ -394,6 +391,39 @@ def _target(stage: Stage, watch: Watch) -> Target:
     )
 
 
+def _agent_config(ready: Probe) -> AgentConfig:
+    cluster, wanted = ready.stage.cluster, ready.stage.scenario.flows
+    address = cluster.node_address
+    return AgentConfig(
+        record=str(ready.stage.folder / ".flows.jsonl"),
+        tcp=Endpoint(address=address, port=ready.ports.tcp, flows=wanted.tcp),
+        udp=Endpoint(address=address, port=ready.ports.udp, flows=wanted.udp),
+        target=ready.target.pod.uid,
+        source_address=next(iter(cluster.source_addresses), None),
+        tcp_rate_hz=wanted.tcp_rate_hz,
+        udp_rate_hz=wanted.udp_rate_hz,
+    )
+
+
+def _flow_checks(agent: FlowAgent) -> list[Callable[[], preflight.Check]]:
+    def error() -> str | None:
+        try:
+            agent.check_alive()
+        except AgentFailed as failed:
+            return str(failed)
+        return None
+
+    def look(check: Callable[[AgentStatus], preflight.Check]) -> Callable[[], preflight.Check]:
+        return lambda: check(agent.status())
+
+    return [
+        look(lambda now: preflight.flows_dialled(now.tcp, now.udp, error())),
+        look(lambda now: preflight.tcp_answered(now.tcp, error())),
+        look(lambda now: preflight.udp_answered(now.udp, error())),
+        look(lambda now: preflight.clock_identified(now.clocks, error())),
+    ]
+
+
 def _watch_until(held: Held, deadline_ns: int, look: Callable[[], bool]) -> bool:
     """Wait for ``look`` or the deadline, while everything that must live lives."""
     stage, watch = held.probe.stage, held.probe.watch
@@ -452,12 +482,18 @@ def _all_over(held: Held) -> Callable[[], bool]:
             for endpoint in _dicts(item.get("endpoints"))
         }
         gone = not uids & watch.pods().keys() and not uids & listed
-        now = time.monotonic_ns()
-        if not gone or held.agent.status().target_alive:
+        status = held.agent.status()
+        if not gone or status.target_answering:
             over_since.clear()
             return False
+        now = time.monotonic_ns()
         over_since[:] = over_since or [now]
-        return now - over_since[0] >= LINGER_NS
+        linger = LINGER_NS
+        if status.udp.target_alive:
+            linger = LINGER_UNANSWERED_NS["udp"]
+        if status.tcp.target_alive:
+            linger = LINGER_UNANSWERED_NS["tcp"]
+        return now - over_since[0] >= linger
 
     return look
 

@@ -56,24 +56,22 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """What a report says about its cluster. `None` is "not known", never a default.
+    """What only the cluster's provider knows; the rest a report asks the API for.
+
+    `None` is "not known", never a default.
 
     Attributes:
         provider: one of `PROVIDERS`.
-        kubernetes: full version as the API server states it, such as `v1.37.2`.
         proxy_mode: kube-proxy's mode.
         min_sync_period_ms: kube-proxy's minSyncPeriod.
-        container_runtime: name and version as the node states them.
         cgroup: `v1`, `v2` or `hybrid`.
         deviations: every setting in which this cluster differs from Kubernetes'
             defaults, each a sentence that names the setting and the reason.
     """
 
     provider: str
-    kubernetes: str | None = None
     proxy_mode: str | None = None
     min_sync_period_ms: int | None = None
-    container_runtime: str | None = None
     cgroup: str | None = None
     deviations: tuple[str, ...] = ()
 
@@ -168,8 +166,8 @@ def open_cluster(
         settings: what is asked for; `settings.provider` must be chosen already.
         why: the reason for the provider, shown to people.
         log: takes one line of progress at a time.
-        logs_dir: where logs of the cluster's own components go, kept when it ends;
-            `None` is a folder of the state directory.
+        logs_dir: the folder in which the cluster makes one of its own name for the logs of
+            its components, kept when it ends; `None` is a folder of the state directory.
 
     Raises:
         ClusterError: it could not be started or reached.
@@ -179,9 +177,7 @@ def open_cluster(
             f"unknown kube-proxy mode {settings.proxy_mode!r}: expected {' or '.join(PROXY_MODES)}"
         )
     if settings.min_sync_period_ms < 0:
-        raise ClusterError(
-            f"minSyncPeriod is {settings.min_sync_period_ms} ms: expected 0 or more"
-        )
+        raise ClusterError(f"minSyncPeriod is {settings.min_sync_period_ms} ms: expected 0 or more")
     match settings.provider:
         case "embedded":
             from pytest_drainwatch.cluster.embedded.cluster import start_embedded

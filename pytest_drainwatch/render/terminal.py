@@ -75,7 +75,9 @@ def timeline(entries: Iterable[TimelineEntry], limit: int | None = None) -> list
 
 def trial_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     """The table of a run: one row a trial."""
-    return table([("SCENARIO", "TCP", "UDP", "SIGTERM", "LAST END", "EXIT", "REPORT"), *rows])
+    return table(
+        [("SCENARIO", "TCP", "UDP", "SIGTERM", "LAST END AFTER SIGTERM", "EXIT", "REPORT"), *rows]
+    )
 
 
 def counts(found: Counts) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.scenario import App
 
@@ -55,7 +53,7 @@ def deployment(app: App, image: str) -> Manifest:
     }
 
 
-def service(selector: Mapping[str, str] | None = None) -> Manifest:
+def service() -> Manifest:
     """A NodePort Service; the API server picks free node ports."""
     ports = [
         {"name": "tcp", "protocol": "TCP", "port": TCP_PORT, "targetPort": TCP_PORT},
@@ -65,7 +63,7 @@ def service(selector: Mapping[str, str] | None = None) -> Manifest:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": NAME, "labels": dict(LABELS)},
-        "spec": {"type": "NodePort", "selector": dict(selector or SELECTOR), "ports": ports},
+        "spec": {"type": "NodePort", "selector": dict(SELECTOR), "ports": ports},
     }
 
 

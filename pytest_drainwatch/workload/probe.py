@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,12 +26,10 @@ class NodePorts:
     udp: int
 
 
-def apply(
-    api: Api, namespace: str, app: App, image: str, selector: Mapping[str, str] | None = None
-) -> NodePorts:
+def apply(api: Api, namespace: str, app: App, image: str) -> NodePorts:
     """Create Service and Deployment; returns the node ports that the API server gave."""
     created = api.core.create_namespaced_service(
-        namespace, manifests.service(selector), _request_timeout=REQUEST_TIMEOUT
+        namespace, manifests.service(), _request_timeout=REQUEST_TIMEOUT
     )
     api.apps.create_namespaced_deployment(
         namespace, manifests.deployment(app, image), _request_timeout=REQUEST_TIMEOUT

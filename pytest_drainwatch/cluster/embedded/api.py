@@ -35,7 +35,10 @@ class ApiClient:
     def get_json(self, path: str) -> dict[str, Any] | None:
         """The object at *path*, or `None` if there is none or no answer."""
         status, body = self.get(path)
-        return json.loads(body) if status == 200 else None
+        if status != 200:
+            return None
+        parsed: dict[str, Any] = json.loads(body)
+        return parsed
 
     def close(self) -> None:
         self._connection.close()

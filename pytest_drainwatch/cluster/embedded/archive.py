@@ -108,7 +108,10 @@ def write_archive(target: Path, reference: str, layers: Sequence[Layer], config:
             entry.size = layer.path.stat().st_size
             with layer.path.open("rb") as content:
                 tar.addfile(entry, content)
-        for file, data in ((f"{name}.json", config), ("manifest.json", json.dumps(manifest).encode())):
+        for file, data in (
+            (f"{name}.json", config),
+            ("manifest.json", json.dumps(manifest).encode()),
+        ):
             entry = tarfile.TarInfo(file)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))

@@ -137,7 +137,9 @@ def build(recipe: Recipe, log: Log) -> Path:
     if target.exists():
         return target
     lock = target.parent.with_suffix(".lock")
-    with locked(lock, on_wait=lambda: log(f"waiting for another process that builds {recipe.name}")):
+    with locked(
+        lock, on_wait=lambda: log(f"waiting for another process that builds {recipe.name}")
+    ):
         if not target.exists():
             _build(recipe, target, find_go(recipe.go), log)
     return target

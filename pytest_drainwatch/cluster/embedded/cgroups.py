@@ -37,9 +37,7 @@ def hierarchies(mountinfo: str | None = None) -> tuple[Hierarchy, ...]:
         if kind == "cgroup2":
             found[root] = Hierarchy(root=root, version=2)
         elif kind == "cgroup":
-            found[root] = Hierarchy(
-                root=root, version=1, controllers=frozenset(options.split(","))
-            )
+            found[root] = Hierarchy(root=root, version=1, controllers=frozenset(options.split(",")))
     return tuple(found.values())
 
 

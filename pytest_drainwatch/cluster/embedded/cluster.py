@@ -1,57 +1,66 @@
-"""The owner's side: prepare everything, have it started, wait for a Ready node."""
+"""The owner's side: prepare everything, have it started, wait until it is whole."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest_drainwatch
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Log
-from pytest_drainwatch.cluster.embedded import cgroups, machine, pki, slots
-from pytest_drainwatch.cluster.embedded.addresses import BLOCK_BITS, SERVICE_RANGE, POD_RANGE, Block, pod_range
+from pytest_drainwatch.cluster.embedded import cgroups, diagnosis, machine, records, slots
+from pytest_drainwatch.cluster.embedded.addresses import Block
 from pytest_drainwatch.cluster.embedded.api import ApiClient
 from pytest_drainwatch.cluster.embedded.binary import find_binary
 from pytest_drainwatch.cluster.embedded.configuration import (
     CONTAINERD_SOCKET,
-    NodeConfiguration,
     import_command,
+    import_name,
 )
 from pytest_drainwatch.cluster.embedded.directories import state_dir
-from pytest_drainwatch.cluster.embedded.image import Image, pause_image, probe_image
+from pytest_drainwatch.cluster.embedded.image import (
+    Image,
+    pause_image,
+    probe_image,
+    probe_image_if_cached,
+)
 from pytest_drainwatch.cluster.embedded.layout import Layout
-from pytest_drainwatch.cluster.embedded.plan import Plan
+from pytest_drainwatch.cluster.embedded.lifeline import Lifeline
+from pytest_drainwatch.cluster.embedded.preparation import node_name, prepare
 
 READY_TIMEOUT_S = 90.0
-CLOSE_TIMEOUT_S = 15.0
 _POLL_S = 0.02
-_LOG_TAIL_LINES = 12
 
 
-@dataclass(slots=True, kw_only=True)
 class EmbeddedCluster:
     """One running embedded cluster. See `pytest_drainwatch.cluster.Cluster`."""
 
-    name: str
-    why: str
-    settings: ClusterSettings
-    layout: Layout
-    block: Block
-    log: Log
-    deviations: tuple[str, ...]
-    _reaper: subprocess.Popen[bytes]
-    _lifeline: int | None
-    provider: str = "embedded"
+    provider = "embedded"
     context: str | None = None
-    _loaded: set[str] = field(default_factory=set)
-    _facts: ClusterFacts | None = field(default=None)
+
+    def __init__(
+        self,
+        name: str,
+        settings: ClusterSettings,
+        layout: Layout,
+        block: Block,
+        lifeline: Lifeline,
+        *,
+        why: str,
+        log: Log,
+        deviations: tuple[str, ...],
+    ) -> None:
+        self.name = name
+        self.why = why
+        self.layout = layout
+        self._settings = settings
+        self._block = block
+        self._lifeline = lifeline
+        self._log = log
+        self._deviations = deviations
+        self._loaded: set[str] = set()
 
     @property
     def kubeconfig(self) -> Path:
@@ -59,22 +68,85 @@ class EmbeddedCluster:
 
     @property
     def node_address(self) -> str:
-        return str(self.block.node)
+        return str(self._block.node)
 
     @property
     def source_addresses(self) -> tuple[str, ...]:
-        return tuple(str(source) for source in self.block.sources)
-
-    @property
-    def node_name(self) -> str:
-        return _node_name(self.block)
+        return tuple(str(source) for source in self._block.sources)
 
     def ensure_probe_image(self) -> str:
-        image = probe_image(self.log)
+        image = probe_image(self._log)
         if image.reference not in self._loaded:
             self._load(image)
             self._loaded.add(image.reference)
         return image.reference
+
+    def agent_command(self, argv: Sequence[str]) -> list[str]:
+        # The host's end of the link is in this process's own network namespace.
+        return list(argv)
+
+    def facts(self) -> ClusterFacts:
+        return ClusterFacts(
+            provider=self.provider,
+            proxy_mode=self._settings.proxy_mode,
+            min_sync_period_ms=self._settings.min_sync_period_ms,
+            cgroup=cgroups.flavour(cgroups.hierarchies()),
+            deviations=self._deviations,
+        )
+
+    def check(self) -> None:
+        if self.layout.ended.exists() or not self._lifeline.alive:
+            raise ClusterError(
+                f"cluster {self.name} has died: {diagnosis.cause_of_death(self.layout)}"
+            )
+
+    def close(self) -> None:
+        if not self._lifeline.end():
+            self._log(
+                f"cluster {self.name} is slow to end: its reaper (process"
+                f" {self._lifeline.reaper}) goes on without us"
+            )
+
+    def detach(self) -> None:
+        """Let the cluster live on when this process ends."""
+        records.detached(self.layout)
+        self._lifeline.detach()
+
+    def wait_whole(self, images: Sequence[Image], timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until the node is Ready, takes pods, and has the *images*.
+
+        Raises:
+            ClusterError: a component died, or the time is up.
+        """
+        began = time.monotonic()
+        name = node_name(self._block)
+        api = ApiClient(self.node_address, self.layout.pki)
+        ready_after: float | None = None
+        try:
+            while True:
+                node = api.get_json(f"/api/v1/nodes/{name}")
+                if ready_after is None and _is_ready(node):
+                    ready_after = time.monotonic() - began
+                if ready_after is not None and _takes_pods(node, api) and self._has(images):
+                    break
+                self.check()
+                if time.monotonic() - began > timeout_s:
+                    _, readyz = api.get("/readyz?verbose")
+                    how_far = diagnosis.progress(self.layout, node, readyz.decode())
+                    raise ClusterError(
+                        f"cluster {self.name} is not Ready after {timeout_s:.0f} s: {how_far}"
+                    )
+                time.sleep(_POLL_S)
+        finally:
+            api.close()
+        self._loaded.update(image.reference for image in images)
+        self._log(
+            f"cluster {self.name}: node Ready after {ready_after:.1f} s,"
+            f" takes pods after {time.monotonic() - began:.1f} s"
+        )
+
+    def _has(self, images: Sequence[Image]) -> bool:
+        return all((self.layout.done / import_name(image.archive)).exists() for image in images)
 
     def _load(self, image: Image) -> None:
         # containerd's socket lies in the node's private /run; this is the way in.
@@ -85,66 +157,10 @@ class EmbeddedCluster:
         if done.returncode != 0:
             self.check()
             raise ClusterError(
-                f"containerd did not take {image.archive}: {done.stderr.strip()}. Expected an image"
-                f" archive; delete that file to have it made again. Log: {self.layout.log('containerd')}"
+                f"containerd did not take {image.archive}: {done.stderr.strip()}."
+                " Expected a whole image archive; delete the file to have it made again."
+                f" Whole log: {self.layout.log('containerd')}"
             )
-
-    def agent_command(self, argv: Sequence[str]) -> list[str]:
-        # The host's end of the link is in this process's own network namespace.
-        return list(argv)
-
-    def facts(self) -> ClusterFacts:
-        if self._facts is None:
-            self._facts = self._read_facts()
-        return self._facts
-
-    def check(self) -> None:
-        if self._reaper.poll() is not None or self.layout.ended.exists():
-            raise ClusterError(f"cluster {self.name} has died: {_what_died(self.layout)}")
-
-    def close(self) -> None:
-        if self._lifeline is None:
-            return
-        os.close(self._lifeline)
-        self._lifeline = None
-        try:
-            self._reaper.wait(CLOSE_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self.log(f"cluster {self.name} is slow to end; its reaper goes on without us")
-
-    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until the node reports Ready.
-
-        Raises:
-            ClusterError: a component died, or the time is up.
-        """
-        deadline = time.monotonic() + timeout_s
-        api = ApiClient(self.node_address, self.layout.pki)
-        while not _is_ready(api.get_json(f"/api/v1/nodes/{self.node_name}")):
-            self.check()
-            if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"cluster {self.name} has no Ready node after {timeout_s:.0f} s: {_progress(self.layout, api)}"
-                )
-            time.sleep(_POLL_S)
-        api.close()
-
-    def _read_facts(self) -> ClusterFacts:
-        api = ApiClient(self.node_address, self.layout.pki)
-        node = api.get_json(f"/api/v1/nodes/{self.node_name}") or {}
-        version = api.get_json("/version") or {}
-        api.close()
-        return ClusterFacts(
-            provider=self.provider,
-            kubernetes=version.get("gitVersion"),
-            proxy_mode=self.settings.proxy_mode,
-            min_sync_period_ms=self.settings.min_sync_period_ms,
-            container_runtime=node.get("status", {})
-            .get("nodeInfo", {})
-            .get("containerRuntimeVersion"),
-            cgroup=cgroups.flavour(cgroups.hierarchies()),
-            deviations=self.deviations,
-        )
 
 
 def start_embedded(
@@ -154,154 +170,77 @@ def start_embedded(
     log: Log,
     logs_dir: Path | None = None,
     name: str | None = None,
-    detached: bool = False,
 ) -> EmbeddedCluster:
-    """Start a cluster and return when its node is Ready.
+    """Start a cluster and return when it is whole.
 
     Args:
         settings, why, log, logs_dir: see `open_cluster`.
         name: for people and for `drainwatch cluster down`; made up if `None`.
-        detached: let it live on when this process ends.
 
     Raises:
         ClusterError: see its message; nothing is left running, logs are kept.
     """
     machine.check()
+    records.sweep(log)
     binary = find_binary(settings.kube_version, given=settings.kube_bin, log=log)
+    # The probe comes along if it is at hand: while the API server starts, time is free.
+    images = [pause_image(log), *probe_image_if_cached()]
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
-    root = state_dir()
-    state = root / "clusters" / name
-    logs = (logs_dir or root / "logs" / name).absolute()
-    layout = Layout(state=state, logs=logs)
-    for folder in (state, layout.pki, layout.config / "cni", logs):
-        folder.mkdir(parents=True, exist_ok=True)
-    state.chmod(0o700)
-    lock = slots.try_lock(layout.lock)
-    if lock is None:
-        raise ClusterError(f"a cluster named {name} is running: stop it (drainwatch cluster down --name {name})")
-    slot = slots.acquire(root / "slots")
-    configuration = NodeConfiguration(
-        layout=layout,
+    layout, lock = records.new_layout(name, logs_dir)
+    slot = slots.acquire(state_dir() / "slots")
+    configuration = prepare(
+        name,
+        layout,
+        slot.block,
+        settings,
         binary=binary,
-        node_address=str(slot.block.node),
-        node_name=_node_name(slot.block),
-        pods=str(pod_range(0)),
-        cgroup=f"/{cgroups.PARENT}/{name}",
-        proxy_mode=settings.proxy_mode,
-        min_sync_period_ms=settings.min_sync_period_ms,
-        cni_bin=machine.cni_bin(),
-        restrict_oom=machine.lacks_sys_resource(),
-        images=(pause_image(log).archive,),
+        images=tuple(image.archive for image in images),
     )
-    for file, content in configuration.files().items():
-        (layout.config / file).write_text(content)
-    _write_pki(layout, slot.block, configuration.node_name, name)
-    plan = _plan(configuration, slot.block)
-    plan.write(layout.plan)
-    reaper, lifeline = _spawn_reaper(layout, detached=detached, locks=(lock, slot.lock))
-    os.close(lock)
-    os.close(slot.lock)
+    lifeline = Lifeline(layout, (lock, slot.lock))
     cluster = EmbeddedCluster(
-        name=name,
+        name,
+        settings,
+        layout,
+        slot.block,
+        lifeline,
         why=why,
-        settings=settings,
-        layout=layout,
-        block=slot.block,
         log=log,
         deviations=configuration.deviations(),
-        _reaper=reaper,
-        _lifeline=lifeline,
     )
     try:
-        cluster.wait_ready()
+        _record(cluster, settings, lifeline)
+        cluster.wait_whole(images)
     except BaseException:
         cluster.close()
         raise
     return cluster
 
 
-def _node_name(block: Block) -> str:
-    return f"dw-node-{block.slot}"
-
-
-def _plan(configuration: NodeConfiguration, block: Block) -> Plan:
-    layout = configuration.layout
-    return Plan(
-        state=str(layout.state),
-        logs=str(layout.logs),
-        link=block.link,
-        sources=tuple(f"{source}/{BLOCK_BITS}" for source in block.sources),
-        node_address=f"{block.node}/{BLOCK_BITS}",
-        node_name=configuration.node_name,
-        service_range=str(SERVICE_RANGE),
-        pod_range=str(POD_RANGE),
-        cgroup=configuration.cgroup,
-        volatile="",
-        components=configuration.components(),
-    )
-
-
-def _write_pki(layout: Layout, block: Block, node_name: str, context: str) -> None:
-    authority = pki.Authority("drainwatch")
-    (layout.pki / "ca.crt").write_bytes(authority.certificate)
-    address = str(block.node)
-    service = str(SERVICE_RANGE.network_address + 1)
-    names = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-    pki.write_pair(layout.pki, "apiserver", authority.server("kube-apiserver", (address, "127.0.0.1", service, *names)))
-    pki.write_pair(layout.pki, "kubelet", authority.server(f"system:node:{node_name}", (address, node_name)))
-    pki.write_pair(layout.pki, "kubelet-client", authority.client("kube-apiserver-kubelet-client", "system:masters"))
-    pki.write_pair(layout.pki, "sa", pki.signing_pair(), public_suffix="pub")
-    admin = authority.client("drainwatch-admin", "system:masters")
-    pki.write_pair(layout.pki, "admin", admin)
-    inside, outside = "https://127.0.0.1:6443", f"https://{address}:6443"
-    users = {
-        "controller-manager": ("system:kube-controller-manager",),
-        "scheduler": ("system:kube-scheduler",),
-        "kubelet": (f"system:node:{node_name}", "system:nodes"),
-        "proxy": ("system:kube-proxy",),
-    }
-    for file, user in users.items():
-        text = pki.kubeconfig(inside, authority.certificate, user[0], authority.client(*user), context=context)
-        pki.write_secret(layout.config / f"{file}.kubeconfig", text.encode())
-    text = pki.kubeconfig(outside, authority.certificate, "drainwatch-admin", admin, context=context)
-    pki.write_secret(layout.kubeconfig, text.encode())
-
-
-def _spawn_reaper(layout: Layout, *, detached: bool, locks: tuple[int, ...]) -> tuple[subprocess.Popen[bytes], int | None]:
-    read = write = None
-    lifeline, passed = "none", list(locks)
-    if not detached:
-        read, write = os.pipe()  # close-on-exec: no other child keeps the write end
-        lifeline = f"{read}:{os.getpid()}"
-        passed.append(read)
-    package_parent = Path(pytest_drainwatch.__file__).parents[1]
-    environment = {"PYTHONPATH": str(package_parent), "PATH": os.environ.get("PATH", os.defpath)}
-    with layout.log("node").open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", "pytest_drainwatch.cluster.embedded.reaper", str(layout.plan), lifeline],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd="/",
-            env=environment,
-            pass_fds=passed,
-            start_new_session=True,
-        )
-    if read is not None:
-        os.close(read)
-    return process, write
+def _record(cluster: EmbeddedCluster, settings: ClusterSettings, lifeline: Lifeline) -> None:
+    records.Record(
+        name=cluster.name,
+        created=time.time(),
+        owner=os.getpid(),
+        reaper=lifeline.reaper,
+        kube_version=settings.kube_version,
+        proxy_mode=settings.proxy_mode,
+        node_address=cluster.node_address,
+        kubeconfig=str(cluster.kubeconfig),
+        logs=str(cluster.layout.logs),
+    ).write(cluster.layout)
 
 
 def _is_ready(node: dict[str, object] | None) -> bool:
-    if node is None:
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in diagnosis.conditions(node)
+    )
+
+
+def _takes_pods(node: dict[str, object] | None, api: ApiClient) -> bool:
+    """Ready is the kubelet's word; controllers must have seen it, and made an account."""
+    spec = (node or {}).get("spec")
+    if not isinstance(spec, dict) or spec.get("taints"):
         return False
-    conditions = node.get("status", {}).get("conditions", [])
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
-def _what_died(layout: Layout) -> str:
-    return str(layout.ended.read_text() if layout.ended.exists() else "the reaper ended")
-
-
-def _progress(layout: Layout, api: ApiClient) -> str:
-    return layout.log("node").read_text()
+    status, _ = api.get("/api/v1/namespaces/default/serviceaccounts/default")
+    return status == 200

@@ -22,6 +22,11 @@ API_PORT = 6443
 BRIDGE = "cni0"
 
 
+def import_name(archive: Path) -> str:
+    """The name of the job that imports *archive*."""
+    return f"import-{archive.stem}"
+
+
 def import_command(socket: str, archive: Path) -> tuple[str, ...]:
     """The command that gives containerd the images in *archive*."""
     return ("ctr", "--address", socket, "--namespace=k8s.io", "images", "import", str(archive))
@@ -64,7 +69,7 @@ class NodeConfiguration:
             ),
             *(
                 Component(
-                    name=f"import-{archive.stem}",
+                    name=import_name(archive),
                     argv=import_command(CONTAINERD_SOCKET, archive),
                     gate=Gate.CONTAINERD,
                     passing=True,
@@ -162,6 +167,13 @@ class NodeConfiguration:
             f"--kubelet-certificate-authority={self._pki('ca.crt')}",
             f"--kubelet-client-certificate={self._pki('kubelet-client.crt')}",
             f"--kubelet-client-key={self._pki('kubelet-client.key')}",
+            f"--requestheader-client-ca-file={self._pki('front-proxy-ca.crt')}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={self._pki('front-proxy-client.crt')}",
+            f"--proxy-client-key-file={self._pki('front-proxy-client.key')}",
             "--kubelet-preferred-address-types=InternalIP",
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
             f"--service-account-key-file={self._pki('sa.pub')}",

@@ -19,9 +19,10 @@ from pytest_drainwatch.cluster.embedded.archive import (
 from pytest_drainwatch.cluster.embedded.binary import find_pause
 from pytest_drainwatch.cluster.embedded.configuration import PAUSE_IMAGE
 from pytest_drainwatch.cluster.embedded.directories import cache_dir
-from pytest_drainwatch.cluster.embedded.rootfs import root_filesystem
+from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem, root_filesystem
 
 _REPOSITORY = "docker.io/drainwatch/probe"
+_ARCHIVES_KEPT = 4
 _AGENT_ROOT = "opt/drainwatch"
 _AGENT_PARTS = ("__init__.py", "core", "flows")
 
@@ -47,13 +48,26 @@ def probe_image(log: Log) -> Image:
     Raises:
         ClusterError: the probe's sources or the root file system can't be had.
     """
+    return _probe_image(root_filesystem(log))
+
+
+def probe_image_if_cached() -> tuple[Image, ...]:
+    """The probe's image if that costs no time to speak of, else nothing."""
+    base = cached_root_filesystem()
+    try:
+        return () if base is None else (_probe_image(base),)
+    except ClusterError:
+        return ()  # who needs it will hear why
+
+
+def _probe_image(base: Layer) -> Image:
     layer = layer_bytes(_probe_files(_probe_source(), Path(pytest_drainwatch.__file__).parent))
     return _image(
         _REPOSITORY,
         layer,
         entrypoint=["/usr/bin/python3", "-u", "/probe.py"],
         environment=["PATH=/usr/bin:/bin", f"PYTHONPATH=/{_AGENT_ROOT}", "LANG=C.UTF-8"],
-        base=root_filesystem(log),
+        base=base,
     )
 
 
@@ -78,7 +92,15 @@ def _image(
         write_archive(partial, reference, [*below, Layer(path=own, digest=digest)], config)
         partial.replace(archive)
         own.unlink()
+        _prune(archive)
     return Image(reference=reference, archive=archive)
+
+
+def _prune(newest: Path) -> None:
+    """Every edit of the probe leaves an archive: keep the last few of this name."""
+    family = newest.parent.glob(f"{newest.stem.rpartition('-')[0]}-*.tar")
+    for old in sorted(family, key=lambda path: path.stat().st_mtime)[:-_ARCHIVES_KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _probe_source() -> Path:

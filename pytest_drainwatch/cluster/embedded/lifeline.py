@@ -24,12 +24,14 @@ class Lifeline:
         read, self._write = os.pipe()
         self._held = True
         package_parent = Path(pytest_drainwatch.__file__).parents[1]
+        # -S: the reaper needs no site-packages, and looking them up costs a start-up time.
         try:
             with layout.log("node").open("ab") as output:
                 self._process = subprocess.Popen(
-                    # -S: site-packages are not needed, and reading them costs a start-up
-                    [sys.executable, "-S", "-P", "-m", reaper.__name__, str(layout.plan)]
-                    + [str(read), str(os.getpid())],
+                    [
+                        *(sys.executable, "-S", "-P", "-m", reaper.__name__),
+                        *(str(layout.plan), str(read), str(os.getpid())),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

@@ -85,17 +85,17 @@ def build_view(keep: Sequence[Path]) -> None:
     cgroups = os.open("/sys/fs/cgroup", os.O_PATH | os.O_DIRECTORY)
     # Descriptors are reached through the old /proc until the new one is in place.
     mount("tmpfs", "/run", "tmpfs", data="mode=755")
-    for index, folder in enumerate(_OVERLAID):
-        if Path(folder).is_dir():
-            _overlay(folder, Path(f"/run/overlay/{index}"))
+    for index, lower in enumerate(_OVERLAID):
+        if Path(lower).is_dir():
+            _overlay(lower, Path(f"/run/overlay/{index}"))
     for descriptor, folder in held:
         folder.mkdir(parents=True, exist_ok=True)
         mount(f"/proc/self/fd/{descriptor}", str(folder), flags=MS_BIND | MS_REC)
         os.close(descriptor)
     # A sysfs of the node's own network namespace, with the machine's cgroups in it.
     _fresh_sysfs(cgroups)
-    for folder in ("/run/netns", "/run/lock", "/run/tmp", "/var/lib/kubelet", "/var/log/pods"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
+    for needed in ("/run/netns", "/run/lock", "/run/tmp", "/var/lib/kubelet"):
+        Path(needed).mkdir(parents=True, exist_ok=True)
     mount("tmpfs", "/var/lib/kubelet", "tmpfs", data="mode=755")
     mount("proc", "/proc", "proc")
     for index, (name, value) in enumerate(MASKED_SYSCTLS.items()):

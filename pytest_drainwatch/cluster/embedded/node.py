@@ -53,17 +53,18 @@ class Node:
         signal.set_wakeup_fd(wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._enter()
+        outside = self._reaper.fileno()
         waiting = list(self._plan.components)
         while True:
             waiting = self._start(waiting)
             timeout = _GATE_POLL_S if waiting else None
-            readable, _, _ = select.select([wake_read, self._reaper], [], [], timeout)
+            readable, _, _ = select.select([wake_read, outside], [], [], timeout)
             if wake_read in readable:
                 os.read(wake_read, 512)
                 if dead := self._reap():
                     self._report(dead)
                     return 1
-            if self._reaper in readable:
+            if outside in readable:
                 return 0  # end of file: nobody is left outside
 
     def _enter(self) -> None:
@@ -90,7 +91,9 @@ class Node:
         )
         # What pods send off the node would else have no way back.
         masquerade = ["-s", plan.pod_range, "-o", NODE_LINK, "-j", "MASQUERADE"]
-        subprocess.run(["iptables", "-w", "-t", "nat", "-A", "POSTROUTING", *masquerade], check=True)
+        subprocess.run(
+            ["iptables", "-w", "-t", "nat", "-A", "POSTROUTING", *masquerade], check=True
+        )
         for name in ("net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables"):
             with contextlib.suppress(FileNotFoundError):
                 (Path("/proc/sys") / name).write_text("1")

@@ -41,7 +41,8 @@ def main(argv: Sequence[str]) -> int:
         layout.node_pid.write_text(str(node))
         if inside.recv(1) == b"n":
             _link(plan, node)
-            inside.sendall(b"l")
+            with contextlib.suppress(BrokenPipeError):  # a dead node is noticed below
+                inside.sendall(b"l")
         while not told.to_stop:
             ready, _, _ = select.select([told.descriptor, *owner.descriptors], [], [])
             if owner.has_ended(ready):

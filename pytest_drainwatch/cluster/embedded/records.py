@@ -63,9 +63,9 @@ def new_layout(name: str, logs: Path | None) -> tuple[Layout, int]:
     Raises:
         ClusterError: a cluster of that name is running, or a folder can't be made.
     """
-    layout = Layout(
-        state=clusters_dir() / name, logs=(logs or state_dir() / "logs" / name).absolute()
-    )
+    # A folder of its own below the caller's: several clusters may share that one.
+    logs = (logs or state_dir() / "logs").absolute() / name
+    layout = Layout(state=clusters_dir() / name, logs=logs)
     try:
         with _no_other():
             layout.state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -73,7 +73,8 @@ def new_layout(name: str, logs: Path | None) -> tuple[Layout, int]:
         if lock is not None:
             for folder in (layout.pki, layout.config / "cni", layout.logs, layout.done):
                 folder.mkdir(parents=True, exist_ok=True)
-            layout.ended.unlink(missing_ok=True)
+            for stale in layout.logs.iterdir():
+                stale.unlink()
     except OSError as error:
         raise ClusterError(
             f"can't make the cluster's folder: {error}. Expected to write below {state_dir()}."
@@ -96,6 +97,11 @@ def running() -> list[Record]:
             with contextlib.suppress(OSError, ValueError, TypeError):
                 found.append(_read(state))
     return found
+
+
+def leftovers() -> list[str]:
+    """Names of clusters of which only remains are there."""
+    return [state.name for state in _states() if not _is_held(state)]
 
 
 def sweep(log: Log) -> None:

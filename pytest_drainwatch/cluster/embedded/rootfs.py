@@ -34,23 +34,38 @@ _COMPILE = (
 _TAIL_LINES = 8
 
 
+def cached_root_filesystem() -> Layer | None:
+    """The root file system's layer if it was made already."""
+    target = _target(_suite_and_sources()[0])
+    digest = target.with_suffix(".sha256")
+    return Layer(path=target, digest=digest.read_text()) if digest.exists() else None
+
+
 def root_filesystem(log: Log) -> Layer:
     """The root file system's layer, from the cache or made now.
 
     Raises:
         ClusterError: mmdebstrap is missing or failed.
     """
+    if cached := cached_root_filesystem():
+        return cached
     suite, sources = _suite_and_sources()
-    folder = cache_dir() / "rootfs"
-    key = hashlib.sha256(repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE)).encode()).hexdigest()
-    target = folder / f"{suite}-{architecture()}-{key[:12]}.tar"
-    digest = target.with_suffix(".sha256")
-    with locked(target.with_suffix(".lock"), on_wait=lambda: log("waiting for another process that makes the root file system")):
-        if not digest.exists():
-            log(f"making the probe's root file system from {suite} packages (once, about 15 s)")
-            _make(suite, sources, target)
-            digest.write_text(layer_digest(target))
-    return Layer(path=target, digest=digest.read_text())
+    target = _target(suite)
+    waiting = "waiting for another process that makes the probe's root file system"
+    with locked(target.with_suffix(".lock"), on_wait=lambda: log(waiting)):
+        if cached := cached_root_filesystem():
+            return cached
+        log(f"making the probe's root file system from {suite} packages (once, about 15 s)")
+        _make(suite, sources, target)
+        digest = layer_digest(target)
+        target.with_suffix(".sha256").write_text(digest)
+    return Layer(path=target, digest=digest)
+
+
+def _target(suite: str) -> Path:
+    recipe = repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE))
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    return cache_dir() / "rootfs" / f"{suite}-{architecture()}-{key}.tar"
 
 
 def _make(suite: str, sources: list[Path], target: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.embedded.addresses import RANGE, SLOTS, Block
@@ -57,7 +58,8 @@ def _overlaps(block: IPv4Network, networks: Iterable[IPv4Network]) -> bool:
 
 
 def _in_use() -> tuple[list[IPv4Network], set[str]]:
-    networks, links = [], set()
+    networks: list[IPv4Network] = []
+    links: set[str] = set()
     for link in _ip_json("addr", "show"):
         links.add(link["ifname"])
         for address in link.get("addr_info", ()):
@@ -73,8 +75,9 @@ def _network(text: str) -> IPv4Network:
     return IPv4Network(text, strict=False)
 
 
-def _ip_json(*arguments: str) -> list[dict[str, object]]:
+def _ip_json(*arguments: str) -> list[dict[str, Any]]:
     output = subprocess.run(
         ["ip", "-4", "-j", *arguments], check=True, capture_output=True, text=True
     ).stdout
-    return json.loads(output or "[]")
+    parsed: list[dict[str, Any]] = json.loads(output or "[]")
+    return parsed

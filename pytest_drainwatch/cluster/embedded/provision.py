@@ -1,0 +1,83 @@
+"""`drainwatch setup`: everything the embedded cluster needs, ahead of time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from pytest_drainwatch.cluster import ClusterError, Log
+from pytest_drainwatch.cluster.embedded import machine
+from pytest_drainwatch.cluster.embedded.binary import find_binary
+from pytest_drainwatch.cluster.embedded.image import pause_image, probe_image
+
+_TAIL_LINES = 8
+# A package manager must never take something away to make room for ours.
+_APT_INSTALL = ("install", "--yes", "--no-install-recommends", "--no-remove")
+
+
+def set_up(versions: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -> None:
+    """Install missing programs, build binaries and images. Quick if all is there.
+
+    Args:
+        versions: minor versions of Kubernetes to build.
+        log: takes progress.
+        agree: asked with the list of packages before any is installed.
+
+    Raises:
+        ClusterError: something can't be had; the message names it.
+    """
+    machine.check_rights()
+    machine.check_python()
+    packages = machine.missing_packages()
+    if packages:
+        _install(packages, log=log, agree=agree)
+        machine.check_programs()
+    else:
+        log("all programs are there")
+    for version in versions:
+        log(f"Kubernetes {version}: {find_binary(version, given=None, log=log)}")
+    log(f"pause image: {pause_image(log).archive}")
+    image = probe_image(log)
+    log(f"probe image: {image.reference} in {image.archive}")
+
+
+def _install(packages: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -> None:
+    names = " ".join(packages)
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise ClusterError(
+            f"programs are missing: {', '.join(machine.missing_programs())}, and this is no Debian"
+            f" or Ubuntu. Expected them on PATH. Install your distribution's {names}, then:"
+            " drainwatch setup"
+        )
+    if not agree(f"install with apt-get: {names}"):
+        raise ClusterError(
+            f"not installed: {names}. Expected a yes. Say it ahead with: drainwatch setup --yes"
+        )
+    for arguments in (("update",), (*_APT_INSTALL, *packages)):
+        log(f"apt-get {' '.join(arguments)}")
+        done = subprocess.run(
+            [apt, "--quiet", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        )
+        # A source that does not answer need not be the one that has our packages.
+        if done.returncode != 0 and arguments != ("update",):
+            tail = "\n  ".join(done.stdout.strip().splitlines()[-_TAIL_LINES:])
+            raise ClusterError(
+                f"apt-get could not install {names}:\n  {tail}\nExpected it to, without removing"
+                f" anything. Try it by hand: apt-get install {names}"
+            )
+
+
+def ask(question: str) -> bool:
+    """Ask a person on the terminal; no terminal, no agreement."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -1,0 +1,170 @@
+"""The agent's main program: configuration and commands in, status out.
+
+stdin: one JSON line of configuration (:class:`~.config.AgentConfig`), then JSON
+commands, one a line: ``{"do": "stop"}``. The end of stdin stops the agent as well:
+however its conductor dies, the pipe closes, and no agent is left behind.
+
+stdout: JSON status lines, a few per second and at changes (:mod:`.status`).
+Exit code: 0 stopped as told, 1 could not do its task, 2 bad configuration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+from time import monotonic_ns
+
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.flows import limits
+from pytest_drainwatch.flows.clockid import clock_id
+from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_config
+from pytest_drainwatch.flows.engine import Engine
+from pytest_drainwatch.flows.errors import AgentError
+from pytest_drainwatch.flows.recorder import Recorder
+from pytest_drainwatch.flows.selector import StampingSelector
+from pytest_drainwatch.flows.status import Phase, StatusPipe
+
+STDIN, STDOUT = 0, 1
+
+
+def main() -> int:
+    """Run the agent."""
+    # Ctrl-C reaches the whole process group; when to stop is the conductor's decision.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = StatusPipe(STDOUT)
+    lines = _Lines(STDIN)
+    try:
+        config = parse_config(lines.first())
+    except ConfigError as error:
+        what, _, expected = str(error).partition("; expected ")
+        refused = AgentError(what, expected or "a valid configuration", "correct that field")
+        _write_failure(status, refused)
+        return 2
+    descriptors = limits.raise_descriptors()
+    try:
+        limits.check(config, descriptors)
+        return _run(config, descriptors, lines, status)
+    except AgentError as error:
+        _write_failure(status, error)
+    except OSError as error:
+        _write_failure(
+            status, AgentError(f"{error}", f"a writable {config.record}", "choose another folder")
+        )
+    return 1
+
+
+def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPipe) -> int:
+    selector = StampingSelector()
+    loop = asyncio.SelectorEventLoop(selector)
+    recorder = Recorder(config.record, loop)
+    nice = limits.raise_priority()
+    now_ns = monotonic_ns()
+    recorder.write(
+        Observation(
+            source=Source.CLIENT,
+            event=Event.AGENT_STARTED,
+            at=Interval(now_ns, now_ns),
+            data={
+                "pid": os.getpid(),
+                "clock": clock_id(),
+                "tcp_rate_hz": config.tcp_rate_hz,
+                "udp_rate_hz": config.udp_rate_hz,
+                "descriptors": descriptors,
+                "nice": nice,
+            },
+        )
+    )
+    # No collection may pause the loop; the flows make no cycles to collect.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    engine = Engine(config, loop, selector, recorder, status)
+    loop.add_signal_handler(signal.SIGTERM, engine.stop)
+    loop.call_soon(_obey, engine, lines, loop)
+    loop.run_until_complete(engine.run())
+    return 0 if engine.error is None else 1
+
+
+def _obey(engine: Engine, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
+    """Carry out the commands that are there, and watch for more."""
+    if not lines.fill_from(loop):
+        engine.stop()
+    for line in lines.take():
+        command = _command(line)
+        if command == "stop":
+            engine.stop()
+        else:
+            engine.complain(
+                AgentError(f"unknown command {line[:80]!r}", '{"do": "stop"}', "correct it")
+            )
+    if not lines.watched and not lines.ended:
+        lines.watched = True
+        try:
+            loop.add_reader(STDIN, _obey, engine, lines, loop)
+        except PermissionError:  # a regular file cannot be watched, and has ended anyway
+            engine.stop()
+
+
+class _Lines:
+    """Lines of a descriptor, as they come."""
+
+    def __init__(self, fd: int) -> None:
+        self.watched = False
+        self.ended = False
+        self._fd = fd
+        self._buffer = b""
+
+    def first(self) -> str:
+        """Wait for the first line."""
+        while b"\n" not in self._buffer:
+            data = os.read(self._fd, 65536)
+            if not data:
+                break
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def fill_from(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Read what is there; False at the end of the stream."""
+        os.set_blocking(self._fd, False)
+        try:
+            data = os.read(self._fd, 65536)
+        except BlockingIOError:
+            return True
+        if not data:
+            self.ended = True
+            loop.remove_reader(self._fd)
+            return False
+        self._buffer += data
+        return True
+
+    def take(self) -> list[str]:
+        """The complete lines."""
+        *lines, self._buffer = self._buffer.split(b"\n")
+        return [line.decode(errors="replace") for line in lines if line.strip()]
+
+
+def _command(line: str) -> str | None:
+    try:
+        raw = json.loads(line)
+    except ValueError:
+        return None
+    return str(raw.get("do")) if isinstance(raw, dict) else None
+
+
+def _write_failure(status: StatusPipe, error: AgentError) -> None:
+    status.write(
+        {
+            "phase": Phase.FAILED,
+            "at_ns": monotonic_ns(),
+            "tcp": None,
+            "udp": None,
+            "first_ends": [],
+            "error": {"what": error.what, "expected": error.expected, "next": error.next_step},
+        },
+        last=True,
+    )

@@ -1,0 +1,140 @@
+"""What the agent is told to do: the first line on its stdin, checked field by field."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from pytest_drainwatch.core.interval import NS_PER_S
+
+MAX_FLOWS = 50_000
+MAX_RATE_HZ = 1000
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run; names the field, its value and what it accepts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where flows of one protocol go, and how many of them."""
+
+    address: str
+    port: int
+    flows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """The agent's task. ``record`` is its own part of the recording.
+
+    With a ``target`` (a pod UID) it dials on until as many flows as asked for are
+    answered by that pod, and keeps up to ``max_extra`` that others answer.
+    """
+
+    record: str
+    tcp: Endpoint | None = None
+    udp: Endpoint | None = None
+    target: str | None = None
+    source_address: str | None = None
+    tcp_rate_hz: float = 20
+    udp_rate_hz: float = 60
+    dial_timeout_ns: int = 20 * NS_PER_S
+    max_extra: int = 64
+
+    @property
+    def wanted(self) -> int:
+        """How many flows are asked for, of both protocols."""
+        return sum(end.flows for end in (self.tcp, self.udp) if end is not None)
+
+
+def parse_config(line: str) -> AgentConfig:
+    """Read the configuration. Raises :class:`ConfigError`."""
+    try:
+        raw = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"the configuration is not JSON: {error}; got {line[:80]!r}") from None
+    known = _object("the configuration", raw, {f.name for f in fields(AgentConfig)})
+    for name in ("tcp", "udp"):
+        if known.get(name) is not None:
+            known[name] = _endpoint(name, known[name])
+    if not known.get("tcp") and not known.get("udp"):
+        raise ConfigError("neither tcp nor udp is given; expected at least one of them")
+    record = known.get("record")
+    if not isinstance(record, str) or not record:
+        raise ConfigError(f"record is {record!r}; expected the path of the recording part")
+    if not Path(record).parent.is_dir():
+        raise ConfigError(f"record is {record!r}; expected an existing folder to write it in")
+    for name in ("target", "source_address"):
+        value = known.get(name)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise ConfigError(f"{name} is {value!r}; expected a text or null")
+    for name in ("tcp_rate_hz", "udp_rate_hz"):
+        _number(name, known, 0.01, MAX_RATE_HZ, (int, float))
+    _number("dial_timeout_ns", known, 0, 3600 * NS_PER_S)
+    _number("max_extra", known, 0, MAX_FLOWS)
+    config = AgentConfig(**known)  # type: ignore[arg-type]
+    if config.wanted == 0:
+        raise ConfigError("0 flows are asked for; expected at least one")
+    _same_family(config)
+    return config
+
+
+def _endpoint(name: str, raw: object) -> Endpoint:
+    known = _object(name, raw, {f.name for f in fields(Endpoint)})
+    missing = {f.name for f in fields(Endpoint)} - known.keys()
+    if missing:
+        raise ConfigError(f"{name} lacks {', '.join(sorted(missing))}")
+    _address(f"{name}.address", known["address"])
+    _number("port", known, 1, 65535, prefix=f"{name}.")
+    _number("flows", known, 0, MAX_FLOWS, prefix=f"{name}.")
+    return Endpoint(**known)  # type: ignore[arg-type]
+
+
+def _same_family(config: AgentConfig) -> None:
+    if config.source_address is None:
+        return
+    source = _address("source_address", config.source_address)
+    for name, end in (("tcp", config.tcp), ("udp", config.udp)):
+        if end is not None and _address(name, end.address) != source:
+            raise ConfigError(
+                f"source_address is {config.source_address!r} and {name}.address "
+                f"{end.address!r}; expected both IPv4 or both IPv6"
+            )
+
+
+def _address(name: str, value: object) -> int:
+    try:
+        return ipaddress.ip_address(str(value)).version
+    except ValueError:
+        raise ConfigError(f"{name} is {value!r}; expected an IPv4 or IPv6 address") from None
+
+
+def _object(name: str, raw: object, accepted: set[str]) -> dict[str, object]:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{name} is {raw!r}; expected an object")
+    unknown = raw.keys() - accepted
+    if unknown:
+        raise ConfigError(
+            f"{name} has the unknown field {min(map(str, unknown))!r}; "
+            f"expected only {', '.join(sorted(accepted))}"
+        )
+    return dict(raw)
+
+
+def _number(
+    name: str,
+    known: dict[str, object],
+    low: float,
+    high: float,
+    kinds: tuple[type, ...] = (int,),
+    prefix: str = "",
+) -> None:
+    if name not in known:
+        return
+    value = known[name]
+    if type(value) not in kinds or not low <= value <= high:  # type: ignore[operator]
+        kind = "a number" if float in kinds else "a whole number"
+        raise ConfigError(f"{prefix}{name} is {value!r}; expected {kind} {low}..{high}")

@@ -1,0 +1,272 @@
+"""The engine: fleets, schedule, recorder and status on one event loop.
+
+One timer drives all sends; a reader per socket takes what arrives. Nothing here
+waits for a reply, and nothing decides what a reply means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic_ns
+
+from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.flows.clocks import Exchanges
+from pytest_drainwatch.flows.config import AgentConfig
+from pytest_drainwatch.flows.dial import DialFailed
+from pytest_drainwatch.flows.errors import AgentError
+from pytest_drainwatch.flows.fleet import Fleet
+from pytest_drainwatch.flows.flow import Flow
+from pytest_drainwatch.flows.recorder import Recorder
+from pytest_drainwatch.flows.schedule import Lateness, Schedule
+from pytest_drainwatch.flows.selector import StampingSelector
+from pytest_drainwatch.flows.status import Phase, StatusPipe, as_json, count
+
+SENDS_PER_TURN = 64  # then the sockets are polled again
+STATUS_S = 0.15
+STATUS_MANY_S = 0.5
+MANY_FLOWS = 1000
+CHANGE_S = 0.02
+FIRST_ENDS = 5
+
+
+class Engine:
+    """Holds the flows from the first dial to the last record."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        loop: asyncio.AbstractEventLoop,
+        selector: StampingSelector,
+        recorder: Recorder,
+        status: StatusPipe,
+    ) -> None:
+        self.selector = selector
+        self.exchanges = Exchanges(recorder.write)
+        self.phase = Phase.DIALLING
+        self.error: AgentError | None = None
+        self._config = config
+        self._loop = loop
+        self._recorder = recorder
+        self._status = status
+        self._schedule = Schedule(monotonic_ns())
+        self._lateness = Lateness()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_ns = 0
+        self._change_due = False
+        self._first_ends: list[dict[str, object]] = []
+        self._stopping = asyncio.Event()
+        self._fleets: dict[str, Fleet] = {}
+        for proto, endpoint, rate_hz in (
+            ("tcp", config.tcp, config.tcp_rate_hz),
+            ("udp", config.udp, config.udp_rate_hz),
+        ):
+            if endpoint is not None:
+                self._fleets[proto] = Fleet(
+                    self,
+                    self._schedule,
+                    endpoint,
+                    proto=proto,
+                    rate_hz=rate_hz,
+                    source=config.source_address,
+                    target=config.target,
+                    max_extra=config.max_extra,
+                )
+        selector.on_stall = self._stalled
+
+    async def run(self) -> None:
+        """Dial, hold until stopped, write the end. Never raises :class:`AgentError`."""
+        self._tick()
+        filling = asyncio.create_task(self._fill())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait((filling, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not filling.done():
+            filling.cancel()
+            await asyncio.wait((filling,))
+        elif self.error is None:
+            self.phase = Phase.HOLDING
+            self._write_status()
+        if self.error is None:
+            await stopping
+        stopping.cancel()
+        self._finish()
+
+    def stop(self) -> None:
+        """End the run."""
+        self._stopping.set()
+
+    def fail(self, error: AgentError) -> None:
+        """End the run because of ``error``; the first one counts."""
+        self.error = self.error or error
+        self._stopping.set()
+
+    def complain(self, error: AgentError) -> None:
+        """Tell the conductor about an error that ends nothing."""
+        self._status.write({**self._describe(), "error": _error(error)})
+
+    # --- what flows ask for (flow.Host) -------------------------------------------------
+
+    def record(self, seen: Observation) -> None:
+        self._recorder.write(seen)
+
+    def watch(self, flow: Flow) -> None:
+        self._loop.add_reader(flow.fd, flow.on_readable)
+
+    def unwatch(self, flow: Flow) -> None:
+        self._loop.remove_reader(flow.fd)
+
+    def start_sending(self, flow: Flow) -> None:
+        self._schedule.add(flow, flow.index, monotonic_ns())
+        self._arm()
+
+    def answered_first(self, flow: Flow) -> None:
+        self._fleets[flow.proto].answered_first(flow)
+
+    def changed(self, flow: Flow, event: Event, at_ns: int) -> None:
+        if len(self._first_ends) < FIRST_ENDS:
+            self._first_ends.append({"flow": flow.id, "event": str(event), "at_ns": at_ns})
+        if not self._change_due:
+            self._change_due = True
+            self._loop.call_later(CHANGE_S, self._write_status)
+
+    def record_connect_failed(
+        self, flow_id: str, proto: str, remote: str, failed: DialFailed
+    ) -> None:
+        self._write(
+            Event.FLOW_CONNECT_FAILED,
+            failed.at,
+            flow_id,
+            proto=proto,
+            remote=remote,
+            attempts=failed.attempts,
+            errno=failed.last,
+            failed=failed.failed,
+        )
+
+    # --- sending -------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        due_ns = self._schedule.next_ns
+        if due_ns is None or (self._timer is not None and due_ns >= self._armed_ns):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_ns = due_ns
+        self._timer = self._loop.call_at(due_ns / NS_PER_S, self._send_due)
+
+    def _send_due(self) -> None:
+        self._timer = None
+        schedule, lateness = self._schedule, self._lateness
+        for _ in range(SENDS_PER_TURN):
+            due = schedule.take(monotonic_ns())
+            if due is None:
+                break
+            slot_ns, flow = due
+            assert isinstance(flow, Flow)
+            lateness.add(max(0, flow.send() - slot_ns))
+        self._arm()
+
+    # --- beginning, end, status ----------------------------------------------------------
+
+    async def _fill(self) -> None:
+        deadline_ns = monotonic_ns() + self._config.dial_timeout_ns
+        try:
+            async with asyncio.TaskGroup() as group:
+                for fleet in self._fleets.values():
+                    group.create_task(fleet.fill(deadline_ns))
+        except* AgentError as errors:
+            self.fail(_first(errors))
+
+    def _stalled(self, lo_ns: int, hi_ns: int) -> None:
+        self._write(Event.AGENT_STALLED, Interval(lo_ns, hi_ns), late_ns=hi_ns - lo_ns)
+
+    def _finish(self) -> None:
+        at_ns = monotonic_ns()
+        self.selector.on_stall = None  # closing thousands of sockets is no stall
+        if self._timer is not None:
+            self._timer.cancel()
+        self.phase = Phase.STOPPED if self.error is None else Phase.FAILED
+        status = self._describe()
+        for fleet in self._fleets.values():
+            fleet.finish(at_ns)
+        self.exchanges.close()
+        late = self._lateness
+        self._write(
+            Event.AGENT_SUMMARY,
+            Interval(self._schedule.epoch_ns, at_ns),
+            sends=late.count,
+            missed_slots=self._schedule.missed,
+            late_p50_ns=late.quantile_ns(0.5),
+            late_p99_ns=late.quantile_ns(0.99),
+            late_max_ns=late.max_ns if late.count else None,
+        )
+        self._recorder.close()
+        self._check_recorder()
+        if self.error is not None:
+            status.update(phase=Phase.FAILED, error=_error(self.error))
+        self._status.write(status, last=True)
+
+    def _write(self, event: Event, at: Interval, subject: str = "", **data: object) -> None:
+        self._recorder.write(
+            Observation(source=Source.CLIENT, event=event, at=at, subject=subject, data=data)
+        )
+
+    def _tick(self) -> None:
+        if self.phase in (Phase.STOPPED, Phase.FAILED):
+            return
+        self._write_status()
+        self._check_recorder()
+        if self._status.reader_gone:
+            self.stop()
+        many = self._config.wanted > MANY_FLOWS
+        self._loop.call_later(STATUS_MANY_S if many else STATUS_S, self._tick)
+
+    def _check_recorder(self) -> None:
+        error = self._recorder.error
+        if error is not None:
+            self.fail(
+                AgentError(
+                    f"the recording part {self._config.record} cannot be written: {error}",
+                    "room on the disk",
+                    "free some, or choose another folder",
+                )
+            )
+
+    def _write_status(self) -> None:
+        self._change_due = False
+        if self.phase not in (Phase.STOPPED, Phase.FAILED):
+            self._status.write(self._describe())
+
+    def _describe(self) -> dict[str, object]:
+        now_ns = monotonic_ns()
+        dialling = self.phase is Phase.DIALLING
+        target = self._config.target
+        counts: dict[str, object] = {
+            proto: as_json(
+                count(fleet.flows.values(), fleet.endpoint.flows, target, dialling, now_ns)
+            )
+            for proto, fleet in self._fleets.items()
+        }
+        return {
+            "phase": self.phase,
+            "at_ns": now_ns,
+            "tcp": counts.get("tcp"),
+            "udp": counts.get("udp"),
+            "first_ends": self._first_ends,
+            "clocks": self.exchanges.clocks,
+            "error": _error(self.error) if self.error else None,
+        }
+
+
+def _error(error: AgentError) -> dict[str, str]:
+    return {"what": error.what, "expected": error.expected, "next": error.next_step}
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> AgentError:
+    """The first of nested exception groups: fleets dial in groups of their own."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            return _first(error)
+        if isinstance(error, AgentError):
+            return error
+    raise group

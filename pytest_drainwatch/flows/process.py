@@ -1,0 +1,194 @@
+"""The conductor's handle on a running flow agent: start it, read its status, stop it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from pytest_drainwatch.flows.config import AgentConfig
+
+STOP_TIMEOUT_S = 10.0
+STDERR_LINES = 20
+
+
+class AgentFailed(Exception):
+    """The flow agent ended or reported an error; the text holds what it said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtoStatus:
+    """How the flows of one transport stand; the fields are those of :class:`.status.Counts`."""
+
+    wanted: int = 0
+    dialled: int = 0
+    answered: int = 0
+    on_target: int = 0
+    alive: int = 0
+    target_alive: int = 0
+    target_answering: int = 0
+    moved: int = 0
+    ended: int = 0
+    min_answers: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStatus:
+    """The agent's last word."""
+
+    phase: str = "starting"
+    tcp: ProtoStatus = field(default_factory=ProtoStatus)
+    udp: ProtoStatus = field(default_factory=ProtoStatus)
+    first_ends: tuple[str, ...] = ()
+    clocks: tuple[str, ...] = ()
+    error: str | None = None
+
+    @property
+    def target_alive(self) -> int:
+        """Flows of the target that have neither ended nor moved."""
+        return self.tcp.target_alive + self.udp.target_alive
+
+    @property
+    def target_answering(self) -> int:
+        """Of those, the ones that the target still answers."""
+        return self.tcp.target_answering + self.udp.target_answering
+
+    def summary(self) -> str:
+        """For a progress line."""
+        return (
+            f"tcp {self.tcp.target_answering} answered, {self.tcp.ended} ended; "
+            f"udp {self.udp.target_answering} answered, {self.udp.moved} moved"
+        )
+
+
+class FlowAgent:
+    """One agent process. It ends with this object's process: its stdin is its lifeline."""
+
+    def __init__(self, command: Callable[[Sequence[str]], list[str]], config: AgentConfig) -> None:
+        self.part = Path(config.record)
+        self._status = AgentStatus()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._stderr: list[str] = []
+        self._process = subprocess.Popen(
+            command([sys.executable, "-m", "pytest_drainwatch.flows"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._readers = [
+            threading.Thread(target=self._read_status, name="agent-status", daemon=True),
+            threading.Thread(target=self._read_stderr, name="agent-stderr", daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        self._tell({k: v for k, v in asdict(config).items() if v is not None})
+
+    def status(self) -> AgentStatus:
+        """The last status received."""
+        with self._changed:
+            return self._status
+
+    def wait_changed(self, timeout_s: float) -> None:
+        """Return at the next status, or after ``timeout_s``."""
+        with self._changed:
+            self._changed.wait(timeout_s)
+
+    def check_alive(self) -> None:
+        """Raise :class:`AgentFailed` if the agent has ended by itself or reports an error."""
+        error = self.status().error
+        if error is not None:
+            raise AgentFailed(f"the flow agent reports: {error}")
+        if self._process.poll() is not None and not self._stopping:
+            raise AgentFailed(
+                f"the flow agent ended with exit code {self._process.returncode}; expected it to "
+                f"live until it is stopped. Its last lines: {self._last_words()}"
+            )
+
+    def stop(self) -> None:
+        """Tell it to write its last records and end; may be called again.
+
+        Raises :class:`AgentFailed` if it had to be killed: its recording is then torn.
+        """
+        if self._stopping:
+            return
+        self._stopping = True
+        with suppress(OSError, ValueError):
+            self._tell({"do": "stop"})
+            assert self._process.stdin
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise AgentFailed(
+                f"the flow agent did not stop within {STOP_TIMEOUT_S:g} s and was killed: its "
+                "recording is incomplete. Look at: the machine's load"
+            ) from None
+        finally:
+            for reader in self._readers:
+                reader.join(2.0)
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):  # check_alive() says why
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+
+    def _read_status(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            status = parse_status(line)
+            if status is not None:
+                with self._changed:
+                    self._status = status
+                    self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _read_stderr(self) -> None:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self._stderr = [*self._stderr, line.rstrip()][-STDERR_LINES:]
+
+    def _last_words(self) -> str:
+        return " | ".join(self._stderr) or "none"
+
+
+def parse_status(line: str) -> AgentStatus | None:
+    """A status line; None for anything else."""
+    try:
+        raw = json.loads(line)
+        ends = tuple(f"{end['flow']}: {end['event']}" for end in raw.get("first_ends") or ())
+        return AgentStatus(
+            phase=str(raw["phase"]),
+            tcp=_proto(raw.get("tcp")),
+            udp=_proto(raw.get("udp")),
+            first_ends=ends,
+            clocks=tuple(raw.get("clocks") or ()),
+            error=_error(raw.get("error")),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _proto(raw: dict[str, int] | None) -> ProtoStatus:
+    known = {f.name for f in fields(ProtoStatus)}
+    return ProtoStatus(**{k: v for k, v in (raw or {}).items() if k in known and v is not None})
+
+
+def _error(raw: dict[str, str] | None) -> str | None:
+    if raw is None:
+        return None
+    return f"{raw['what']}; expected {raw['expected']}. Next: {raw['next']}"

@@ -1,0 +1,112 @@
+"""A TCP flow: reads to the end before it believes an error.
+
+What the kernel hides, and what is done about it:
+
+- An error of ``send`` may be the reset that a buffered ``bye`` and FIN preceded. So
+  the receive buffer is read to its end first, and the write error is written last.
+- Whoever reports a reset first consumes it: after ``send`` said ECONNRESET, the EOF
+  that ``recv`` shows is no FIN. (After a FIN, ``send`` says EPIPE instead.)
+- ETIMEDOUT is an error of its own, and never silence.
+"""
+
+from __future__ import annotations
+
+import errno
+from time import monotonic_ns
+
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.flows.flow import READS_PER_TURN, Flow
+from pytest_drainwatch.flows.icmp import errno_name
+from pytest_drainwatch.flows.protocol import Farewell, Frame, Reply
+
+
+class TcpFlow(Flow):
+    """One connection; see the module."""
+
+    proto = "tcp"
+    _unfinished = b""  # what the kernel did not take of the last request
+
+    def send(self) -> int:
+        before_ns = monotonic_ns()
+        rest = self._unfinished
+        request = b"" if rest else self._request()
+        try:
+            taken = self.sock.send(rest or request)
+        except BlockingIOError:
+            self.unsent += 1
+            return before_ns
+        except OSError as error:
+            self._write_failed(error)
+            return before_ns
+        if rest:
+            self._unfinished = rest[taken:]
+            self.unsent += 1  # this slot went into completing an earlier request
+            return before_ns
+        self._unfinished = request[taken:]
+        self.ledger.sent(before_ns)
+        return before_ns
+
+    def on_readable(self) -> None:
+        self._read(self._quiet_since())
+
+    def _read(self, lo_ns: int, reset_seen: bool = False) -> None:
+        for _ in range(READS_PER_TURN):
+            before_ns = monotonic_ns()
+            try:
+                data = self.sock.recv(65536)
+            except BlockingIOError:
+                self._quiet_ns = before_ns
+                return
+            except OSError as error:
+                self._end(_error_event(error), lo_ns, errno=errno_name(error.errno))
+                return
+            hi_ns = monotonic_ns()
+            if not data:
+                if not reset_seen:
+                    pending = self.adapter.pending
+                    self._end(Event.FLOW_FIN, lo_ns, hi_ns, bytes_pending=pending)
+                return
+            for frame in self.adapter.receive(data):
+                self._take(frame, lo_ns, hi_ns)
+                if not self.sending:
+                    return  # the engine did not keep this flow
+        self._carried_lo_ns = lo_ns
+
+    def _take(self, frame: Frame, lo_ns: int, hi_ns: int) -> None:
+        if isinstance(frame, Reply):
+            self._take_reply(frame, hi_ns)
+        elif isinstance(frame, Farewell):
+            self.ledger.event(
+                Event.FLOW_ANNOUNCED, lo_ns, hi_ns, seq=frame.seq, reason=frame.reason
+            )
+        else:
+            first = self.ledger.trouble(
+                Event.FLOW_GARBAGE,
+                lo_ns,
+                hi_ns,
+                same=(),
+                length=frame.length,
+                starts=frame.starts,
+            )
+            if first:
+                self.host.changed(self, Event.FLOW_GARBAGE, hi_ns)
+
+    def _write_failed(self, error: OSError) -> None:
+        lo_ns = self._quiet_since()
+        self._read(lo_ns, reset_seen=error.errno == errno.ECONNRESET)
+        self._end(Event.FLOW_WRITE_ERROR, lo_ns, errno=errno_name(error.errno))
+
+    def _end(self, event: Event, lo_ns: int, hi_ns: int | None = None, **data: object) -> None:
+        hi_ns = monotonic_ns() if hi_ns is None else hi_ns
+        self.ledger.close(hi_ns)
+        self.ledger.event(event, lo_ns, hi_ns, **data)
+        if self.ended is None:
+            self.ended = event
+            self.close()
+            self.host.changed(self, event, hi_ns)
+
+
+def _error_event(error: OSError) -> Event:
+    if error.errno == errno.ECONNRESET:
+        return Event.FLOW_RESET
+    return Event.FLOW_READ_ERROR

@@ -1,0 +1,294 @@
+"""Broken harnesses, refusing APIs, interrupted runs: an error that says so, and no report."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch import App, Flows, Scenario, Trial, TrialVoid, preflight
+from pytest_drainwatch import Trigger as Verb
+from pytest_drainwatch import trial as conductor
+from pytest_drainwatch.cluster import Cluster
+from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.recording import loads
+from pytest_drainwatch.trial import Held, Stage
+from pytest_drainwatch.workload import manifests
+
+pytestmark = pytest.mark.cluster
+
+Measure = Callable[[Scenario], Trial]
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = Scenario(
+    app=App(grace_period_s=3, drain_ns=1 * NS_PER_S),
+    flows=Flows(tcp=2, udp=2),
+    settle_ns=NS_PER_S,
+)
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def phase(self, name: str, expected_ns: int | None = None) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+
+def void(
+    cluster: Cluster, folder: Path, scenario: Scenario = QUICK
+) -> tuple[str, list[Observation]]:
+    """Run a trial that must be void; returns what it said and what it left."""
+    with pytest.raises(TrialVoid) as caught:
+        conductor.run_trial(cluster, scenario, folder=folder, keep="never", progress=Silent())
+    assert not (folder / "report.json").exists()
+    left = list(loads((folder / "recording.jsonl").read_text()).observations)
+    assert [o.event for o in left].count(Event.VOID) == 1
+    return str(caught.value), left
+
+
+def test_a_selector_that_matches_nothing(
+    dw_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "SELECTOR", {"app.kubernetes.io/name": "nobody"})
+    monkeypatch.setattr(conductor, "ENDPOINT_TIMEOUT_S", 4.0)
+    real = manifests.deployment
+
+    def selects_its_pods(app: App, image: str) -> manifests.Manifest:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(manifests, "SELECTOR", {"app.kubernetes.io/name": manifests.NAME})
+            return real(app, image)
+
+    monkeypatch.setattr(manifests, "deployment", selects_its_pods)
+    said, left = void(dw_cluster, tmp_path)
+    assert "'service-endpoint-stable' failed" in said
+    assert "ready there: nobody" in said
+    assert any(o.event is Event.POD_LOG for o in left)
+    assert any(o.event is Event.CLUSTER_EVENT for o in left)
+
+
+def test_a_probe_that_never_answers_udp(
+    dw_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = manifests._container
+
+    def mute(app: App, image: str) -> manifests.Manifest:
+        container = real(app, image)
+        env = container["env"]
+        assert isinstance(env, list)
+        return container | {"env": [*env, {"name": "UDP_PORT", "value": "7999"}]}
+
+    monkeypatch.setattr(manifests, "_container", mute)
+    monkeypatch.setattr(conductor, "FLOWS_TIMEOUT_S", 4.0)
+    said, _ = void(dw_cluster, tmp_path)
+    assert "invariant" in said
+    assert "0 udp" in said
+
+
+def test_an_image_that_does_not_exist_shows_the_pods_state(
+    dw_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(dw_cluster), "ensure_probe_image", lambda _: "docker.io/dw/none:1")
+    monkeypatch.setattr(preflight, "STUBBORN_NS", NS_PER_S)
+    said, left = void(dw_cluster, tmp_path)
+    assert "'probe-pods-ready' failed" in said
+    assert "ImagePull" in said
+    assert any("dw/none:1" in str(o.data) for o in left if o.event is Event.CLUSTER_EVENT)
+
+
+def test_a_disruption_budget_that_blocks_the_eviction(
+    dw_namespace: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case C31: blocked is not a pass; the budget is named, the retries a second apart."""
+    stage = dw_namespace
+    stage.scenario = Scenario(
+        app=QUICK.app,
+        flows=QUICK.flows,
+        settle_ns=NS_PER_S,
+        trigger=Verb.EVICT,
+        observe_timeout_ns=4 * NS_PER_S,
+    )
+    stage.api.policy.create_namespaced_pod_disruption_budget(
+        stage.namespace,
+        {
+            "metadata": {"name": "keep-them-all"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
+        },
+    )
+    with pytest.raises(TrialVoid, match="keep-them-all"):
+        _measure(stage)
+    left = loads((stage.folder / "recording.jsonl").read_text()).observations
+    blocked = [o for o in left if o.event is Event.TRIGGER_BLOCKED]
+    assert len(blocked) >= 2
+    assert {o.data["status"] for o in blocked} == {429}
+    gaps = [b.at.lo - a.at.hi for a, b in itertools.pairwise(blocked)]
+    assert min(gaps) >= NS_PER_S
+    assert not (stage.folder / "report.json").exists()
+
+
+def test_a_flow_that_ends_during_settle_voids_the_trial(dw_namespace: Stage) -> None:
+    """Somebody else deletes the pod before we do."""
+    dw_namespace.scenario = Scenario(
+        app=QUICK.app, flows=QUICK.flows, settle_ns=20 * NS_PER_S, trigger=Verb.DELETE
+    )
+
+    def interfere(held: Held) -> None:
+        target = held.probe.target
+        dw_namespace.api.core.delete_namespaced_pod(target.pod.name, target.namespace)
+
+    with pytest.raises(TrialVoid, match="no flow ends before the trigger"):
+        _measure(dw_namespace, interfere)
+    assert not (dw_namespace.folder / "report.json").exists()
+
+
+def test_wrong_kubeconfigs_name_the_way_out(tmp_path: Path) -> None:
+    bad = tmp_path / "config"
+    bad.write_text("not: [a, kubeconfig")
+    for config in (bad, tmp_path / "missing"):
+        done = _drainwatch("run", "--kubeconfig", str(config), "--out", str(tmp_path / "out"))
+        assert done.returncode == 3
+        assert str(config) in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+SUITE = """
+import pytest
+from pytest_drainwatch import App, Scenario
+from pytest_drainwatch.core.interval import NS_PER_S
+
+@pytest.mark.parametrize("scenario", [Scenario(app=App(grace_period_s=60, drain_ns=55 * NS_PER_S))])
+def test_long(trial): pass
+"""
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A pytest run of its own that is in the middle of settling."""
+    (tmp_path / "test_long.py").write_text(SUITE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-v", "--dw-cluster=embedded", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if "drainwatch: settle" in line:
+            break
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_trial_keeps_its_recording_and_cleans_up(
+    running: subprocess.Popen[str], tmp_path: Path, sent: signal.Signals
+) -> None:
+    running.send_signal(sent)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == pytest.ExitCode.INTERRUPTED, output
+    (found,) = tmp_path.glob("results/2*/*/r00/recording.jsonl")
+    left = loads(found.read_text()).observations
+    assert [o.data["phase"] for o in left if o.event is Event.INTERRUPTED] == ["settle"]
+    assert any(o.event is Event.FLOW_OPEN_AT_END for o in left)
+    assert not found.with_name("report.json").exists()
+    assert not _left_behind(tmp_path)
+
+
+def test_kill_9_leaves_nothing_and_the_next_run_works(
+    running: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    running.kill()
+    running.wait()
+    deadline = time.monotonic() + 20
+    while (left := _left_behind(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left
+    assert not list(tmp_path.glob("results/2*/*/r00/report.json"))
+    done = _drainwatch(
+        *("run", "--cluster", "embedded", "--drain-behavior", "exit-now"),
+        *("--settle", "1", "--grace-period", "3", "--out", str(tmp_path / "next")),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rst" in done.stdout
+
+
+def test_the_api_server_dying_mid_trial_voids_it(tmp_path: Path) -> None:
+    """A cluster of its own, whose API server we stop: SIGSTOP, as a hung host would."""
+    from pytest_drainwatch.cluster import ClusterSettings, open_cluster
+
+    cluster = open_cluster(ClusterSettings(), why="test", log=lambda _: None)
+    try:
+        with pytest.raises(TrialVoid):
+            _run_and_interfere(cluster, tmp_path, _kill_api_server)
+        assert not (tmp_path / "report.json").exists()
+    finally:
+        cluster.close()
+
+
+def _kill_api_server(held: Held) -> None:
+    name = Path(held.probe.stage.cluster.kubeconfig).parent.name
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        mine = any(name.encode() in word for word in words)
+        if b"kube-apiserver" in words[:2] and mine:
+            os.kill(int(entry.name), signal.SIGKILL)
+            return
+    raise AssertionError("no API server of this cluster found")
+
+
+def _run_and_interfere(cluster: Cluster, folder: Path, interfere: Callable[[Held], None]) -> None:
+    scenario = Scenario(app=QUICK.app, flows=QUICK.flows, settle_ns=30 * NS_PER_S)
+    with conductor.prepare(
+        cluster, scenario, folder=folder, keep="never", progress=Silent()
+    ) as stage:
+        _measure(stage, interfere)
+
+
+def _measure(stage: Stage, before: Callable[[Held], None] | None = None) -> Trial:
+    with conductor.deploy(stage) as probe, conductor.hold(probe) as held:
+        if before is not None:
+            before(held)
+        return conductor.measure(held)
+
+
+def _drainwatch(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest_drainwatch", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def _left_behind(folder: Path) -> list[str]:
+    """Processes that still name the killed run's folder, or its cluster's."""
+    names = [str(folder)]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if any(name in command for name in names):
+                found.append(command)
+    return found
