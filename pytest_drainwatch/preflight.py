@@ -16,6 +16,7 @@ from typing import Protocol
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.scenario import Flows
 
 Record = Callable[[Observation], None]
 Objects = Mapping[str, Mapping[str, object]]
@@ -198,10 +199,12 @@ def limits_suffice(flows: int) -> Check:
 
 
 class ProtoCounts(Protocol):
-    """What the flow checks need to know of one transport."""
+    """What the flow checks need to know of one transport.
 
-    @property
-    def wanted(self) -> int: ...
+    How many flows are *wanted* is never taken from here: an agent that has not
+    said anything yet wants none, and would pass every check.
+    """
+
     @property
     def dialled(self) -> int: ...
     @property
@@ -215,47 +218,46 @@ class ProtoCounts(Protocol):
 PATH = "the Service's node ports; kube-proxy's log; the probe's log; the pod's IP from the node"
 
 
-def flows_dialled(tcp: ProtoCounts, udp: ProtoCounts, error: str | None) -> Check:
+def flows_dialled(wanted: Flows, tcp: ProtoCounts, udp: ProtoCounts, error: str | None) -> Check:
     """As many flows as asked for exist, and lead to the target."""
     return Check(
         name="flows-dialled",
         invariant="every flow is connected and, once answered, answered by the target",
-        expected=f"{tcp.wanted} tcp and {udp.wanted} udp flows on the target",
+        expected=f"{wanted.tcp} tcp and {wanted.udp} udp flows on the target",
         observed=error
         or f"on the target: {tcp.on_target} tcp, {udp.on_target} udp; "
         f"dialled: {tcp.dialled} tcp, {udp.dialled} udp",
-        passed=error is None and tcp.on_target >= tcp.wanted and udp.on_target >= udp.wanted,
+        passed=error is None and tcp.on_target >= wanted.tcp and udp.on_target >= wanted.udp,
         hopeless=error is not None,
         look_at=PATH,
     )
 
 
-def tcp_answered(tcp: ProtoCounts, error: str | None) -> Check:
+def tcp_answered(wanted: Flows, tcp: ProtoCounts, error: str | None) -> Check:
     """A TCP flow that was never served measures nothing."""
     return Check(
         name="tcp-flows-answered",
         invariant="every TCP flow is answered over the path that is measured",
-        expected=f"{tcp.wanted} of {tcp.wanted}",
+        expected=f"{wanted.tcp} of {wanted.tcp}",
         observed=error or f"{tcp.answered} of {tcp.dialled} dialled",
-        passed=error is None and tcp.answered >= tcp.dialled and tcp.answered >= tcp.wanted,
+        passed=error is None and tcp.answered >= max(tcp.dialled, wanted.tcp),
         hopeless=error is not None,
         look_at=PATH,
     )
 
 
-def udp_answered(udp: ProtoCounts, error: str | None) -> Check:
+def udp_answered(wanted: Flows, udp: ProtoCounts, error: str | None) -> Check:
     """Some paths carry a few dozen datagrams and then stop: one answer proves nothing."""
+    enough = wanted.udp == 0 or udp.min_answers >= MIN_UDP_ANSWERS
     return Check(
         name="udp-flows-answered",
         invariant=f"every UDP flow is answered at least {MIN_UDP_ANSWERS} times over the path "
         "that is measured",
-        expected=f"{MIN_UDP_ANSWERS} answers on each of {udp.wanted} flows",
+        expected=f"{MIN_UDP_ANSWERS} answers on each of {wanted.udp} flows",
         observed=error
         or f"{udp.answered} of {udp.dialled} flows answered, the least often "
         f"{udp.min_answers} times",
-        passed=error is None
-        and udp.answered >= udp.wanted
-        and (udp.wanted == 0 or udp.min_answers >= MIN_UDP_ANSWERS),
+        passed=error is None and udp.answered >= max(udp.dialled, wanted.udp) and enough,
         hopeless=error is not None,
         look_at=PATH + "; a port mapping that drops UDP",
     )

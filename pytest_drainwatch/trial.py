@@ -30,7 +30,7 @@ from pytest_drainwatch.core.flow import TCP_SILENT_NS, UDP_SILENT_COUNT
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header
-from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.scenario import Flows, Scenario
 from pytest_drainwatch.core.scenario import Trigger as Verb
 from pytest_drainwatch.flows.clockid import clock_id
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
@@ -319,7 +319,7 @@ def hold(ready: Probe) -> Iterator[Held]:
             agent = FlowAgent(stage.cluster.agent_command, _agent_config(ready))
             stage.agent = agent
             stack.callback(agent.stop)
-            for check in _flow_checks(agent):
+            for check in _flow_checks(agent, wanted):
                 require(check, stage.recorder, timeout_s=FLOWS_TIMEOUT_S, wait=agent.wait_changed)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
@@ -405,7 +405,7 @@ def _agent_config(ready: Probe) -> AgentConfig:
     )
 
 
-def _flow_checks(agent: FlowAgent) -> list[Callable[[], preflight.Check]]:
+def _flow_checks(agent: FlowAgent, wanted: Flows) -> list[Callable[[], preflight.Check]]:
     def error() -> str | None:
         try:
             agent.check_alive()
@@ -417,9 +417,9 @@ def _flow_checks(agent: FlowAgent) -> list[Callable[[], preflight.Check]]:
         return lambda: check(agent.status())
 
     return [
-        look(lambda now: preflight.flows_dialled(now.tcp, now.udp, error())),
-        look(lambda now: preflight.tcp_answered(now.tcp, error())),
-        look(lambda now: preflight.udp_answered(now.udp, error())),
+        look(lambda now: preflight.flows_dialled(wanted, now.tcp, now.udp, error())),
+        look(lambda now: preflight.tcp_answered(wanted, now.tcp, error())),
+        look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
         look(lambda now: preflight.clock_identified(now.clocks, error())),
     ]
 

@@ -41,8 +41,8 @@ class Event(StrEnum):
     CLUSTER_EVENT = "cluster_event"  # reason, type, object, message; only for a void trial
 
     # --- client: one flow's life; subject is the flow's id -----------------------------
-    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts
-    FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno
+    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n}
+    FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno, failed
     FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
     FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,
     #                                  rtt_min_ns, rtt_max_ns, late, duplicates
@@ -50,13 +50,14 @@ class Event(StrEnum):
     FLOW_ANNOUNCED = "flow_announced"  # seq, reason
     FLOW_FIN = "flow_fin"  # bytes_pending: length of a partial last line
     FLOW_RESET = "flow_reset"  # errno
-    FLOW_WRITE_ERROR = "flow_write_error"  # errno
-    FLOW_READ_ERROR = "flow_read_error"  # errno
-    FLOW_ICMP = "flow_icmp"  # type, code, errno, offender, count
-    FLOW_GARBAGE = "flow_garbage"  # length
-    FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, last_seq
-    CLOCK_EXCHANGE = "clock_exchange"  # clock, t1, t2, t3, t4 (t2, t3 on that clock)
-    AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, descriptors
+    FLOW_WRITE_ERROR = "flow_write_error"  # errno; UDP: count
+    FLOW_READ_ERROR = "flow_read_error"  # errno; UDP: count
+    FLOW_ICMP = "flow_icmp"  # type, code, errno, offender, count, seq: of the refused send
+    FLOW_GARBAGE = "flow_garbage"  # length, starts, count; unasked: seq of a reply to nothing
+    FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, last_seq, unsent
+    CLOCK_EXCHANGE = "clock_exchange"  # subject = responder; clock, t1, t2, t3, t4
+    #                                    (t2, t3 on that clock)
+    AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, descriptors, nice
     AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
@@ -81,6 +82,8 @@ class Event(StrEnum):
     DRAIN_DEADLINE_REACHED = "drain_deadline_reached"
     DRAIN_COMPLETE = "drain_complete"
     TCP_FLOWS_CLOSED = "tcp_flows_closed"  # count, how
+    ACCEPT_FAILED = "accept_failed"  # errno; it goes on accepting a moment later
+    TCP_LINE_REFUSED = "tcp_line_refused"  # peer, reason, length: it closed that connection
     EXITING = "exiting"  # code
     FATAL = "fatal"  # message
 

@@ -164,6 +164,7 @@ def _write_failure(status: StatusPipe, error: AgentError) -> None:
             "tcp": None,
             "udp": None,
             "first_ends": [],
+            "clocks": [],
             "error": {"what": error.what, "expected": error.expected, "next": error.next_step},
         },
         last=True,

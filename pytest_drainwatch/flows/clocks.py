@@ -24,6 +24,11 @@ class Exchanges:
         self._clocks: dict[str, str] = {}
         self._best: dict[str, Stamps] = {}
 
+    @property
+    def clocks(self) -> list[str]:
+        """The names of all clocks."""
+        return sorted(set(self._clocks.values()))
+
     def learn(self, responder: str, clock: str) -> None:
         """A responder named its clock."""
         self._clocks[responder] = clock
@@ -31,11 +36,6 @@ class Exchanges:
     def knows(self, responder: str) -> bool:
         """Whether the responder's clock has a name."""
         return responder in self._clocks
-
-    @property
-    def clocks(self) -> list[str]:
-        """The clocks that were named."""
-        return sorted(set(self._clocks.values()))
 
     def offer(self, responder: str, stamps: Stamps) -> None:
         """Keep an exchange if it is the quickest of its bucket."""

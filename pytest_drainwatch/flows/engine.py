@@ -28,6 +28,7 @@ STATUS_MANY_S = 0.5
 MANY_FLOWS = 1000
 CHANGE_S = 0.02
 FIRST_ENDS = 5
+CLOCKS = 8
 
 
 class Engine:
@@ -123,7 +124,9 @@ class Engine:
         self._fleets[flow.proto].answered_first(flow)
 
     def changed(self, flow: Flow, event: Event, at_ns: int) -> None:
-        if len(self._first_ends) < FIRST_ENDS:
+        # What befalls a flow before its first answer is dialling, and no end.
+        counts = flow.kept and (flow.ended is not None or flow.ledger.answers > 0)
+        if counts and len(self._first_ends) < FIRST_ENDS:
             self._first_ends.append({"flow": flow.id, "event": str(event), "at_ns": at_ns})
         if not self._change_due:
             self._change_due = True
@@ -253,7 +256,7 @@ class Engine:
             "tcp": counts.get("tcp"),
             "udp": counts.get("udp"),
             "first_ends": self._first_ends,
-            "clocks": self.exchanges.clocks,
+            "clocks": self.exchanges.clocks[:CLOCKS],
             "error": _error(self.error) if self.error else None,
         }
 

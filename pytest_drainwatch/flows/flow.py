@@ -83,6 +83,11 @@ class Flow:
         first = self.ledger.first_responder
         return None if first is None else first.partition("/")[0]
 
+    @property
+    def kept(self) -> bool:
+        """Whether this flow is part of the recording."""
+        return self._held is None
+
     def keep(self) -> None:
         """From now on this flow is part of the recording."""
         held, self._held = self._held, None

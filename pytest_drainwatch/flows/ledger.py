@@ -286,6 +286,7 @@ class Ledger:
         for (event, *_), known in self._troubles.items():
             if known.repeats:
                 data = {**known.data, "count": known.repeats}
+                data.pop("seq", None)  # that of the first
                 self._write(Event(str(event)), known.first_lo_ns, known.last_hi_ns, data)
         self._troubles.clear()
 

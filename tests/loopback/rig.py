@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from pytest_drainwatch.core.classify import classify
+from pytest_drainwatch.core.flow import Proto, live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import parse_observation
 
@@ -136,9 +137,9 @@ class Probe(_Child):
 class Agent(_Child):
     """The flow agent with its stdin held open: the lifeline."""
 
-    def __init__(self, config: Mapping[str, object] | str) -> None:
+    def __init__(self, config: Mapping[str, object] | str, prefix: Sequence[str] = ()) -> None:
         env = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(TOP)}
-        argv = [sys.executable, "-m", "pytest_drainwatch.flows"]
+        argv = [*prefix, sys.executable, "-m", "pytest_drainwatch.flows"]
         super().__init__(argv, env, subprocess.PIPE)
         self.say(config if isinstance(config, str) else json.dumps(config))
 
@@ -195,6 +196,16 @@ class Part:
     def events(self, flow: str) -> list[Event]:
         return [o.event for o in self.of(flow)]
 
+    def flows(self) -> list[str]:
+        """The ids of all flows."""
+        return sorted({o.subject for o in self.seen if o.event.startswith("flow_")})
+
+    def verdict(self, flow: str, workload: Set[str] = frozenset()) -> tuple[str, str]:
+        """What the core makes of it."""
+        proto = Proto.UDP if flow.startswith("udp") else Proto.TCP
+        outcome, mechanism = classify(live(proto, self.of(flow), workload))
+        return str(outcome), str(mechanism)
+
     def one(self, flow: str, event: Event) -> Observation:
         """The only such observation."""
         found = [o for o in self.of(flow) if o.event is event]
@@ -222,6 +233,7 @@ class Rig:
         self,
         tcp: tuple[int, int] | None = None,
         udp: tuple[int, int] | None = None,
+        prefix: Sequence[str] = (),
         **config: object,
     ) -> Agent:
         """An agent with flows of ``(port, count)`` to loopback."""
@@ -231,7 +243,7 @@ class Rig:
         for proto, end in (("tcp", tcp), ("udp", udp)):
             if end is not None:
                 whole[proto] = {"address": address, "port": end[0], "flows": end[1]}
-        agent = Agent({**whole, **config})
+        agent = Agent({**whole, **config}, prefix)
         self._children.append(agent)
         return agent
 
@@ -249,15 +261,6 @@ class Rig:
             child.close()
 
 
-def rig(folder: Path) -> Iterator[Rig]:
-    """A rig for the length of a fixture."""
-    made = Rig(folder)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 def restart(rig: Rig, probe: Probe, uid: str) -> Probe:
     """Another probe, with another identity, on the ports of ``probe``, which must be gone."""
     return rig.probe(
@@ -266,6 +269,3 @@ def restart(rig: Rig, probe: Probe, uid: str) -> Probe:
         UDP_PORT=str(probe.udp_port),
         HTTP_PORT=str(probe.http_port),
     )
-
-
-__all__ = ["LOOPBACK", "Agent", "Part", "Probe", "Rig", "RigError", "restart", "rig", "signal"]

@@ -19,7 +19,6 @@ from pytest_drainwatch.cluster.embedded.configuration import (
     import_command,
     import_name,
 )
-from pytest_drainwatch.cluster.embedded.directories import state_dir
 from pytest_drainwatch.cluster.embedded.image import (
     Image,
     pause_image,
@@ -112,7 +111,7 @@ class EmbeddedCluster:
         records.detached(self.layout)
         self._lifeline.detach()
 
-    def wait_whole(self, images: Sequence[Image], timeout_s: float = READY_TIMEOUT_S) -> None:
+    def wait_whole(self, images: Sequence[Image], timeout_s: float) -> None:
         """Wait until the node is Ready, takes pods, and has the *images*.
 
         Raises:
@@ -187,7 +186,7 @@ def start_embedded(
     images = [pause_image(log), *probe_image_if_cached()]
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
     layout, lock = records.new_layout(name, logs_dir)
-    slot = slots.acquire(state_dir() / "slots")
+    slot = slots.acquire()
     configuration = prepare(
         name,
         layout,
@@ -209,7 +208,7 @@ def start_embedded(
     )
     try:
         _record(cluster, settings, lifeline)
-        cluster.wait_whole(images)
+        cluster.wait_whole(images, READY_TIMEOUT_S)
     except BaseException:
         cluster.close()
         raise

@@ -1,23 +1,23 @@
 """Which block of addresses a new cluster may have.
 
-A slot is held by a file lock, which the kernel lets go of with its last holder; and the
-machine itself is asked too, for other users' networks and other state directories.
+Links and addresses belong to the network namespace, so its slots are held by a name in
+that same namespace: an abstract Unix socket. Like a file lock it is the kernel's, exclusive,
+and gone with its last holder, but it also meets users of other state directories.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.embedded.addresses import RANGE, SLOTS, Block
-from pytest_drainwatch.cluster.embedded.locks import try_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +28,19 @@ class Slot:
     lock: int
 
 
-def acquire(folder: Path) -> Slot:
+def acquire() -> Slot:
     """Take the first free slot.
-
-    Args:
-        folder: where lock files lie; shared by all clusters of this user.
 
     Raises:
         ClusterError: every slot is taken.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     networks, links = _in_use()
     for number in range(SLOTS):
         block = Block(slot=number)
-        lock = try_lock(folder / f"{number}.lock")
+        lock = _hold(number)
         if lock is None:
             continue
+        # Other people's networks may lie in the same range.
         if block.link not in links and not _overlaps(block.network, networks):
             return Slot(block=block, lock=lock)
         os.close(lock)
@@ -51,6 +48,16 @@ def acquire(folder: Path) -> Slot:
         f"all {SLOTS} address slots of {RANGE} are taken: expected a free one."
         " See what runs: drainwatch cluster list"
     )
+
+
+def _hold(number: int) -> int | None:
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        holder.bind(f"\0pytest-drainwatch/slot/{number}")
+    except OSError:
+        holder.close()
+        return None
+    return holder.detach()
 
 
 def _overlaps(block: IPv4Network, networks: Iterable[IPv4Network]) -> bool:

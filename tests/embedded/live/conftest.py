@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,16 +53,20 @@ def cluster(logs: Path, _own_state: None) -> Iterator[EmbeddedCluster]:
 
 
 def own_processes(node_pid: int) -> dict[int, str]:
-    """Process id on the host → command line, of everything in a node's PID namespace."""
-    namespace = os.readlink(f"/proc/{node_pid}/ns/pid_for_children")
-    found = {}
+    """Process id on the host → command line, of every descendant of a node's PID 1."""
+    parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if os.readlink(folder / "ns/pid") == namespace:
-                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found[int(folder.name)] = command
-        except OSError:
-            continue
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+    found = {}
+    for pid in parents:
+        ancestor = pid
+        while ancestor in parents and ancestor != node_pid:
+            ancestor = parents[ancestor]
+        if ancestor == node_pid and pid != node_pid:
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+                found[pid] = command.replace(b"\0", b" ").decode()
     return found

@@ -149,7 +149,6 @@ def test_failed_start_names_the_component_and_leaves_only_logs(
     else:  # never started: the API server in this program only sleeps
         assert "not Ready after 3 s" in message
         assert "does not answer" in message
-    assert "tmp" in message and "drainwatch doctor" in message or "Logs:" in message
     assert list((tmp_path / "logs").glob("*/node.log"))
     assert not records.running()
 

@@ -1,0 +1,158 @@
+"""Each check passes on what it is for, and fails on everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pytest_drainwatch import preflight
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.scenario import Flows
+from pytest_drainwatch.flows.process import AgentStatus, ProtoStatus
+from pytest_drainwatch.preflight import Check, EndpointStability, TrialVoid, require
+
+WANTED = Flows(tcp=2, udp=2)
+GOOD = ProtoStatus(wanted=2, dialled=2, answered=2, on_target=2, alive=2, min_answers=60)
+
+
+def checks(status: AgentStatus) -> dict[str, Check]:
+    error = status.error
+    found = [
+        preflight.flows_dialled(WANTED, status.tcp, status.udp, error),
+        preflight.tcp_answered(WANTED, status.tcp, error),
+        preflight.udp_answered(WANTED, status.udp, error),
+        preflight.clock_identified(status.clocks, error),
+    ]
+    return {check.name: check for check in found}
+
+
+def test_good_flows_pass() -> None:
+    status = AgentStatus(tcp=GOOD, udp=GOOD, clocks=("boot/1",))
+    assert all(check.passed for check in checks(status).values())
+
+
+def test_an_agent_that_has_said_nothing_passes_no_check() -> None:
+    """It wants no flows yet, and has them all."""
+    assert not any(check.passed for check in checks(AgentStatus()).values())
+
+
+@pytest.mark.parametrize(
+    ("status", "fails"),
+    [
+        (AgentStatus(tcp=replace(GOOD, on_target=1), udp=GOOD), "flows-dialled"),
+        (AgentStatus(tcp=GOOD, udp=replace(GOOD, on_target=0)), "flows-dialled"),
+        (AgentStatus(tcp=replace(GOOD, answered=1), udp=GOOD), "tcp-flows-answered"),
+        (AgentStatus(tcp=replace(GOOD, dialled=3), udp=GOOD), "tcp-flows-answered"),
+        (AgentStatus(tcp=GOOD, udp=replace(GOOD, min_answers=59)), "udp-flows-answered"),
+        (AgentStatus(tcp=GOOD, udp=replace(GOOD, answered=1)), "udp-flows-answered"),
+        (AgentStatus(tcp=GOOD, udp=GOOD, clocks=()), "clock-identified"),
+    ],
+)
+def test_each_shortfall_fails_its_check(status: AgentStatus, fails: str) -> None:
+    assert not checks(status)[fails].passed
+
+
+def test_an_agents_error_fails_every_check_at_once() -> None:
+    status = AgentStatus(tcp=GOOD, udp=GOOD, clocks=("b/1",), error="no descriptors")
+    for check in checks(status).values():
+        assert (check.passed, check.hopeless) == (False, True)
+        assert "no descriptors" in str(check)
+
+
+READY = {"name": "p", "ready": True, "phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "observed"),
+    [
+        ({}, "no pod"),
+        ({"a": READY, "b": READY | {"name": "q"}}, "p ready; q ready"),
+        ({"a": READY | {"ready": False}}, "p Running"),
+        ({"a": READY | {"deletion_timestamp": "now"}}, "p terminating"),
+    ],
+)
+def test_only_exactly_the_expected_ready_pods_pass(
+    pods: dict[str, dict[str, object]], observed: str
+) -> None:
+    check = preflight.pods_ready(pods, 1, "ns", 0)
+    assert not check.passed
+    assert check.observed == observed
+    assert preflight.pods_ready({"a": READY}, 1, "ns", 0).passed
+
+
+def waiting(reason: str) -> dict[str, dict[str, object]]:
+    container = {"name": "probe", "state": "waiting", "reason": reason}
+    return {"a": {"name": "p", "ready": False, "phase": "Pending", "containers": [container]}}
+
+
+def test_what_waiting_does_not_mend_is_given_up_on() -> None:
+    assert preflight.pods_ready(waiting("ErrImageNeverPull"), 1, "ns", 0).hopeless
+    assert not preflight.pods_ready(waiting("ContainerCreating"), 1, "ns", 10**11).hopeless
+    assert not preflight.pods_ready(waiting("ImagePullBackOff"), 1, "ns", NS_PER_S).hopeless
+    assert preflight.pods_ready(waiting("ImagePullBackOff"), 1, "ns", 16 * NS_PER_S).hopeless
+
+
+def slices(*ready: str) -> dict[str, dict[str, object]]:
+    return {"s": {"endpoints": [{"uid": uid, "ready": True} for uid in ready]}}
+
+
+def test_an_endpoint_must_be_ready_without_a_break() -> None:
+    """Case C60: an endpoint of an earlier pod, or one that flickers, does not count."""
+    stable = EndpointStability(2 * NS_PER_S)
+    step = 500 * NS_PER_MS
+    assert not stable.check(slices("old"), ["new"], 0, "ns").passed
+    assert not stable.check(slices("old", "new"), ["new"], 1 * step, "ns").passed
+    assert not stable.check(slices("new"), ["new"], 4 * step, "ns").passed
+    assert not stable.check(slices(), ["new"], 5 * step, "ns").passed  # the break
+    assert not stable.check(slices("new"), ["new"], 6 * step, "ns").passed
+    assert stable.check(slices("new"), ["new"], 10 * step, "ns").passed
+
+
+def test_limits_name_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (100, 100))
+    short = preflight.limits_suffice(200)
+    assert (short.passed, short.hopeless) == (False, True)
+    assert "hard limit of open files is 100" in short.observed
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1024))
+    assert preflight.limits_suffice(200).passed
+
+
+def result(passed: bool, hopeless: bool = False) -> Check:
+    return Check(
+        name="n",
+        invariant="i",
+        expected="e",
+        observed="o",
+        look_at="l",
+        passed=passed,
+        hopeless=hopeless,
+    )
+
+
+def never(_: float) -> None:
+    raise AssertionError("waited")
+
+
+def test_require_records_how_a_check_ended() -> None:
+    seen: list[Observation] = []
+    require(lambda: result(True), seen.append, timeout_s=9, wait=never)
+    with pytest.raises(TrialVoid, match="'n' failed"):
+        require(lambda: result(False, hopeless=True), seen.append, timeout_s=9, wait=never)
+    with pytest.raises(TrialVoid, match="observed:  o"):
+        require(lambda: result(False), seen.append, timeout_s=0, wait=never)
+    assert [(o.event, o.data["passed"]) for o in seen] == [
+        (Event.PREFLIGHT_CHECK, True),
+        (Event.PREFLIGHT_CHECK, False),
+        (Event.PREFLIGHT_CHECK, False),
+    ]
+
+
+def test_require_looks_again_until_it_passes() -> None:
+    answers = iter([False, False, True])
+    waits: list[float] = []
+    look: Callable[[], Check] = lambda: result(next(answers))  # noqa: E731
+    require(look, lambda _: None, timeout_s=9, wait=waits.append)
+    assert len(waits) == 2
