@@ -36,6 +36,7 @@ class Api:
 def connect(kubeconfig: Path, context: str | None = None) -> Api:
     """Clients for a kubeconfig's cluster. Raises :class:`ApiUnavailable` on a bad file."""
     import kubernetes
+    import yaml
     from kubernetes.config import ConfigException
 
     configuration = kubernetes.client.Configuration()
@@ -46,7 +47,10 @@ def connect(kubeconfig: Path, context: str | None = None) -> Api:
             client_configuration=configuration,
             persist_config=False,
         )
-    except (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        *(ConfigException, yaml.YAMLError),
+        *(OSError, ValueError, KeyError, TypeError, AttributeError),
+    ) as error:
         raise ApiUnavailable(
             f"kubeconfig {kubeconfig}{f' (context {context})' if context else ''} cannot be used: "
             f"{error}; expected a readable kubeconfig with that context. "

@@ -60,8 +60,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_run(commands: Any) -> None:
     run = commands.add_parser("run", help="one trial from the shell")
-    run.add_argument("--drain-behavior", choices=list(Behavior), default=Behavior.DRAIN)
-    run.add_argument("--trigger", choices=list(Trigger), default=Trigger.DELETE)
+    run.add_argument("--drain-behavior", choices=[str(b) for b in Behavior], default="drain")
+    run.add_argument("--trigger", choices=[str(t) for t in Trigger], default="delete")
     for option in OPTIONS:
         # The ancestor's flags have no prefix; both spellings mean the same.
         run.add_argument(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_drainwatch.api import ApiUnavailable, connect, explain, failures
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings
 
 _REQUEST_TIMEOUT_S = 10.0
@@ -57,32 +59,23 @@ def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
         ClusterError: the kubeconfig is missing or wrong, the API server does not answer or
             refuses, or no node has an internal address.
     """
-    from kubernetes import client, config
-
-    kubeconfig = settings.kubeconfig or Path(config.KUBE_CONFIG_DEFAULT_LOCATION).expanduser()
+    kubeconfig = settings.kubeconfig or default_kubeconfig()
     if not kubeconfig.is_file():
         raise ClusterError(
             f"there is no kubeconfig at {kubeconfig}: expected a file. Name it with"
             " --dw-kubeconfig FILE, or let a cluster be started: --dw-cluster=embedded"
         )
+    name = settings.context or f"of {kubeconfig}"
     try:
-        _, current = config.list_kube_config_contexts(str(kubeconfig))
-        api = config.new_client_from_config(str(kubeconfig), context=settings.context)
-    except (config.ConfigException, OSError, ValueError) as error:
+        api = connect(kubeconfig, settings.context)
+        nodes = api.core.list_node(_request_timeout=_REQUEST_TIMEOUT_S).items
+    except ApiUnavailable as error:
+        raise ClusterError(str(error)) from error
+    except failures() as error:
         raise ClusterError(
-            f"{kubeconfig} can't be used: {error}. Expected a kubeconfig with the context"
-            f" {settings.context or '(current)'}. See: kubectl --kubeconfig {kubeconfig}"
-            " config get-contexts"
-        ) from error
-    name = settings.context or str(current["name"])
-    try:
-        with api:
-            nodes = client.CoreV1Api(api).list_node(_request_timeout=_REQUEST_TIMEOUT_S).items
-    except Exception as error:  # the client lets urllib3's many kinds through
-        raise ClusterError(
-            f"cluster {name} can't be asked for its nodes: {_short(error)}. Expected an API server"
-            f" that answers and allows it. Try: kubectl --kubeconfig {kubeconfig}"
-            f" --context {name} get nodes"
+            f"cluster {name} can't be asked for its nodes: {explain(error)}. Expected an API"
+            f" server that answers and allows it. Try: kubectl --kubeconfig {kubeconfig}"
+            f"{f' --context {settings.context}' if settings.context else ''} get nodes"
         ) from error
     address = next(filter(None, map(_internal_address, nodes)), None)
     if address is None:
@@ -100,7 +93,7 @@ def _internal_address(node: Any) -> str | None:
     return None
 
 
-def _short(error: Exception) -> str:
-    reason = getattr(error, "reason", None)
-    status = getattr(error, "status", None)
-    return f"HTTP {status} {reason}" if status else str(error).splitlines()[0][:200]
+def default_kubeconfig() -> Path:
+    """Where kubectl looks first: the first file of KUBECONFIG, else ~/.kube/config."""
+    first = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    return Path(first or "~/.kube/config").expanduser()

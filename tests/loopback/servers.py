@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -95,10 +96,8 @@ class ScriptedTcp:
         self._accepting.join()
         self._listener.close()
         for peer in self.peers:
-            try:
+            with suppress(OSError):
                 peer.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
         for thread in self._threads:
             thread.join()
 
