@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_drainwatch.core.observation import Observation
@@ -33,8 +34,12 @@ class Recorder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        try:
             self._write(dump_header(header))
         except OSError as error:
+            self.close()
             raise _unwritable(path, error) from error
 
     def __call__(self, seen: Observation) -> None:
@@ -64,12 +69,18 @@ class Recorder:
         mine = self.observations()
         agents = read_part(part) if part else ()
         merged = Recording(self.header, merge(mine, agents))
-        with self._lock:
-            self._file.close()
-            write_atomic(self.path, dumps(merged))
+        self.close()
+        write_atomic(self.path, dumps(merged))
         if part:
             part.unlink(missing_ok=True)
         return merged
+
+    def close(self) -> None:
+        """Stop writing; later observations are dropped. Lines are flushed one by one, so
+        what a full disk keeps from closing properly has been reported already.
+        """
+        with self._lock, suppress(OSError):
+            self._file.close()
 
     def _write(self, line: str) -> None:
         self._file.write(line + "\n")
@@ -95,7 +106,8 @@ def write_atomic(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise _unwritable(path, error) from error
 
 

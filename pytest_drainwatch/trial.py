@@ -197,7 +197,6 @@ def prepare(
     cluster: Cluster, scenario: Scenario, *, folder: Path, keep: str, progress: Progress
 ) -> Iterator[Stage]:
     """Everything that needs no probe: connection, environment, recording, namespace."""
-    progress.phase("prepare")
     try:
         image = cluster.ensure_probe_image()
         api = connect(cluster.kubeconfig, cluster.context)
@@ -237,6 +236,7 @@ def prepare(
         return keep == "always" or (keep == "on-failure" and stage.failed)
 
     with ExitStack() as stack:
+        stack.callback(recorder.close)
         with stage.phase("prepare"):
             require(
                 lambda: preflight.version_readable(_text(facts["kubernetes_version"])),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
 from pytest_drainwatch.core.interval import Interval
@@ -94,17 +95,18 @@ def fire(
 
 def delete(api: Api, target: Target) -> None:
     """DELETE the pod, and only if it is still the one we mean."""
-    api.core.delete_namespaced_pod(
+    _send(
+        api.core.delete_namespaced_pod,
         target.pod.name,
         target.namespace,
         body={"preconditions": {"uid": target.pod.uid}},
-        _request_timeout=REQUEST_TIMEOUT,
     )
 
 
 def evict(api: Api, target: Target) -> None:
     """POST an Eviction, which respects disruption budgets."""
-    api.core.create_namespaced_pod_eviction(
+    _send(
+        api.core.create_namespaced_pod_eviction,
         target.pod.name,
         target.namespace,
         body={
@@ -113,18 +115,23 @@ def evict(api: Api, target: Target) -> None:
             "metadata": {"name": target.pod.name, "namespace": target.namespace},
             "deleteOptions": {"preconditions": {"uid": target.pod.uid}},
         },
-        _request_timeout=REQUEST_TIMEOUT,
     )
 
 
 def scale(api: Api, target: Target) -> None:
     """Scale the Deployment to zero: every pod is a target and none replaces it."""
-    api.apps.patch_namespaced_deployment_scale(
+    _send(
+        api.apps.patch_namespaced_deployment_scale,
         target.deployment,
         target.namespace,
         body={"spec": {"replicas": 0}},
-        _request_timeout=REQUEST_TIMEOUT,
     )
+
+
+def _send(call: Callable[..., Any], *arguments: str, body: object) -> None:
+    """Call without parsing the answer: its status says all, and an odd body must not count."""
+    response = call(*arguments, body=body, _preload_content=False, _request_timeout=REQUEST_TIMEOUT)
+    response.drain_conn()
 
 
 _VERBS: dict[Trigger, Callable[[Api, Target], None]] = {

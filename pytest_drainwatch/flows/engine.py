@@ -7,6 +7,7 @@ waits for a reply, and nothing decides what a reply means.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
@@ -115,6 +116,9 @@ class Engine:
 
     def unwatch(self, flow: Flow) -> None:
         self._loop.remove_reader(flow.fd)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self._loop.call_soon(call)
 
     def start_sending(self, flow: Flow) -> None:
         self._schedule.add(flow, flow.index, monotonic_ns())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from pytest_drainwatch.core.interval import Interval
@@ -30,6 +32,9 @@ class Host(Protocol):
 
     def unwatch(self, flow: Flow) -> None:
         """Stop that."""
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call ``call`` once the sockets that are ready now have been read."""
 
     def start_sending(self, flow: Flow) -> None:
         """Give the flow its slots in the schedule."""
@@ -71,11 +76,14 @@ class Flow:
         self.connected_ns = connected.hi
         self.period_ns = period_ns
         self.sending = True
+        self.closed = False
         self.ended: Event | None = None
         self.unsent = 0  # slots whose datagram or line the kernel did not take
         self._quiet_ns = connected.lo  # nothing was pending at this instant
         self._carried_lo_ns: int | None = None  # the last turn did not read to the end
         self._held: list[Observation] | None = []
+        # Read and not looked at yet: bounds, and the bytes or the error.
+        self._pulled: deque[tuple[int, int, bytes | OSError]] = deque()
 
     @property
     def responder_uid(self) -> str | None:
@@ -101,9 +109,10 @@ class Flow:
 
     def close(self) -> None:
         """Close the socket; nothing is sent or read any more."""
-        if self.sock.fileno() >= 0:
-            self.host.unwatch(self)
+        if not self.closed:
+            self.closed = True
             self.sending = False
+            self.host.unwatch(self)
             self.sock.close()
 
     def send(self) -> int:
@@ -114,8 +123,12 @@ class Flow:
         """Read everything the socket has."""
         raise NotImplementedError
 
+    def settle(self) -> None:
+        """Look at what was read, if that is done later."""
+
     def finish(self, at_ns: int) -> None:
         """The agent stops: write where this flow stands, and close it."""
+        self.settle()
         if self.ended is None:
             ledger = self.ledger
             ledger.close(at_ns)

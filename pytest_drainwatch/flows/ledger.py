@@ -248,7 +248,7 @@ class Ledger:
             self._write(
                 Event.FLOW_UNANSWERED,
                 lost.first_ns,
-                known_ns,
+                max(known_ns, lost.last_ns),
                 {
                     "first_seq": lost.first_seq,
                     "last_seq": lost.last_seq,

@@ -26,6 +26,9 @@ class TcpFlow(Flow):
     proto = "tcp"
     _unfinished = b""  # what the kernel did not take of the last request
 
+    def settle(self) -> None:
+        self._digest()
+
     def send(self) -> int:
         before_ns = monotonic_ns()
         rest = self._unfinished
@@ -47,30 +50,41 @@ class TcpFlow(Flow):
         return before_ns
 
     def on_readable(self) -> None:
-        self._read(self._quiet_since())
+        """Pull now, digest in the next turn: twenty flows that end at once are then all
+        stamped before the books of the first are written."""
+        self._pull(self._quiet_since())
+        self.host.soon(self._digest)
 
-    def _read(self, lo_ns: int, reset_seen: bool = False) -> None:
+    def _pull(self, lo_ns: int) -> None:
+        """Read to the end, with a stamp right after each read."""
         for _ in range(READS_PER_TURN):
             before_ns = monotonic_ns()
             try:
-                data = self.sock.recv(65536)
+                data: bytes | OSError = self.sock.recv(65536)
             except BlockingIOError:
                 self._quiet_ns = before_ns
                 return
             except OSError as error:
-                self._end(_error_event(error), lo_ns, errno=errno_name(error.errno))
+                data = error
+            self._pulled.append((lo_ns, monotonic_ns(), data))
+            if not data or isinstance(data, OSError):
+                self.sending = False
                 return
-            hi_ns = monotonic_ns()
-            if not data:
-                if not reset_seen:
-                    pending = self.adapter.pending
-                    self._end(Event.FLOW_FIN, lo_ns, hi_ns, bytes_pending=pending)
-                return
-            for frame in self.adapter.receive(data):
-                self._take(frame, lo_ns, hi_ns)
-                if not self.sending:
-                    return  # the engine did not keep this flow
         self._carried_lo_ns = lo_ns
+
+    def _digest(self) -> None:
+        """Turn into frames and events what was pulled."""
+        while self._pulled and not self.closed:
+            lo_ns, hi_ns, data = self._pulled.popleft()
+            if isinstance(data, OSError):
+                self._end(_error_event(data), lo_ns, hi_ns, errno=errno_name(data.errno))
+            elif data:
+                for frame in self.adapter.receive(data):
+                    self._take(frame, lo_ns, hi_ns)
+                    if self.closed:
+                        return  # the engine did not keep this flow
+            else:
+                self._end(Event.FLOW_FIN, lo_ns, hi_ns, bytes_pending=self.adapter.pending)
 
     def _take(self, frame: Frame, lo_ns: int, hi_ns: int) -> None:
         if isinstance(frame, Reply):
@@ -93,11 +107,13 @@ class TcpFlow(Flow):
 
     def _write_failed(self, error: OSError) -> None:
         lo_ns = self._quiet_since()
-        self._read(lo_ns, reset_seen=error.errno == errno.ECONNRESET)
-        self._end(Event.FLOW_WRITE_ERROR, lo_ns, errno=errno_name(error.errno))
+        self._pull(lo_ns)
+        if error.errno == errno.ECONNRESET and self._pulled and not self._pulled[-1][2]:
+            self._pulled.pop()
+        self._digest()
+        self._end(Event.FLOW_WRITE_ERROR, lo_ns, monotonic_ns(), errno=errno_name(error.errno))
 
-    def _end(self, event: Event, lo_ns: int, hi_ns: int | None = None, **data: object) -> None:
-        hi_ns = monotonic_ns() if hi_ns is None else hi_ns
+    def _end(self, event: Event, lo_ns: int, hi_ns: int, **data: object) -> None:
         self.ledger.close(hi_ns)
         self.ledger.event(event, lo_ns, hi_ns, **data)
         if self.ended is None:

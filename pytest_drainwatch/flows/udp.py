@@ -69,7 +69,7 @@ class UdpFlow(Flow):
             for frame in self.adapter.receive(data):
                 if isinstance(frame, Reply):
                     self._take_reply(frame, hi_ns)
-                    if not self.sending:
+                    if self.closed:
                         return  # the engine did not keep this flow
                 else:
                     length, starts = len(data), getattr(frame, "starts", "")

@@ -101,10 +101,10 @@ class _Child:
 class Probe(_Child):
     """probe.py with ephemeral ports on 127.0.0.1."""
 
-    def __init__(self, uid: str = "pod-a", **settings: str) -> None:
+    def __init__(self, uid: str | None = "pod-a", **settings: str) -> None:
         env = {
             "PATH": os.environ.get("PATH", ""),
-            "POD_UID": uid,
+            **({} if uid is None else {"POD_UID": uid}),
             "BIND": LOOPBACK,
             "TCP_PORT": "0",
             "UDP_PORT": "0",

@@ -209,7 +209,7 @@ def _build(recipe: Recipe, target: Path, go: Path, log: Log) -> None:
                 stdout=errors,
                 stderr=errors,
                 # A build that fetched another toolchain would not be the pinned one.
-                env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""},
+                env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"},
             )
             code = _wait(process, recipe, log)
         if code != 0:

@@ -99,8 +99,16 @@ def _hand_down(folder: Path) -> None:
     offered = (folder / "cgroup.controllers").read_text().split()
     active = (folder / "cgroup.subtree_control").read_text().split()
     missing = [name for name in _V2_CONTROLLERS if name in offered and name not in active]
-    if missing:
+    if not missing:
+        return
+    try:
         (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in missing))
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{folder} does not hand down {', '.join(missing)} ({error.strerror}): in a container"
+            " its root holds processes. Start the container with --cgroupns=host",
+        ) from error
 
 
 def _remove_tree(root: Path, cgroup: str) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 import uuid
@@ -72,6 +73,11 @@ class EmbeddedCluster:
     @property
     def source_addresses(self) -> tuple[str, ...]:
         return tuple(str(source) for source in self._block.sources)
+
+    @property
+    def reaper(self) -> int:
+        """Process id of the reaper, which outlives this process."""
+        return self._lifeline.reaper
 
     def ensure_probe_image(self) -> str:
         image = probe_image(self._log)
@@ -186,28 +192,9 @@ def start_embedded(
     images = [pause_image(log), *probe_image_if_cached()]
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
     layout, lock = records.new_layout(name, logs_dir)
-    slot = slots.acquire()
-    configuration = prepare(
-        name,
-        layout,
-        slot.block,
-        settings,
-        binary=binary,
-        images=tuple(image.archive for image in images),
-    )
-    lifeline = Lifeline(layout, (lock, slot.lock))
-    cluster = EmbeddedCluster(
-        name,
-        settings,
-        layout,
-        slot.block,
-        lifeline,
-        why=why,
-        log=log,
-        deviations=configuration.deviations(),
-    )
+    cluster = _launch(name, settings, layout, lock, binary, images, why=why, log=log)
     try:
-        _record(cluster, settings, lifeline)
+        _record(cluster, settings)
         cluster.wait_whole(images, READY_TIMEOUT_S)
     except BaseException:
         cluster.close()
@@ -215,12 +202,48 @@ def start_embedded(
     return cluster
 
 
-def _record(cluster: EmbeddedCluster, settings: ClusterSettings, lifeline: Lifeline) -> None:
+def _launch(
+    name: str,
+    settings: ClusterSettings,
+    layout: Layout,
+    lock: int,
+    binary: Path,
+    images: Sequence[Image],
+    *,
+    why: str,
+    log: Log,
+) -> EmbeddedCluster:
+    locks = [lock]
+    try:
+        slot = slots.acquire()
+        locks.append(slot.lock)
+        archives = tuple(image.archive for image in images)
+        configuration = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
+        lifeline = Lifeline(layout, locks)
+    except BaseException as error:
+        shutil.rmtree(layout.state, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise ClusterError(
+                f"cluster {name} could not be prepared: {error}. Expected to write below"
+                f" {layout.state.parent}. Check this machine: drainwatch doctor"
+            ) from error
+        raise
+    finally:
+        # The reaper has its own by now.
+        for descriptor in locks:
+            os.close(descriptor)
+    deviations = configuration.deviations()
+    return EmbeddedCluster(
+        name, settings, layout, slot.block, lifeline, why=why, log=log, deviations=deviations
+    )
+
+
+def _record(cluster: EmbeddedCluster, settings: ClusterSettings) -> None:
     records.Record(
         name=cluster.name,
         created=time.time(),
         owner=os.getpid(),
-        reaper=lifeline.reaper,
+        reaper=cluster.reaper,
         kube_version=settings.kube_version,
         proxy_mode=settings.proxy_mode,
         node_address=cluster.node_address,

@@ -44,7 +44,7 @@ class NodeConfiguration:
         proxy_mode, min_sync_period_ms: see `ClusterSettings`.
         cni_bin: folder of the CNI plugins.
         restrict_oom: this machine lacks CAP_SYS_RESOURCE (FACTS M4).
-        images: archives that the node imports while its API server starts.
+        images: archives that the node imports while it starts.
     """
 
     layout: Layout
@@ -71,7 +71,8 @@ class NodeConfiguration:
                 Component(
                     name=import_name(archive),
                     argv=import_command(CONTAINERD_SOCKET, archive),
-                    gate=Gate.CONTAINERD,
+                    # Not earlier: while the API server starts, it needs every core.
+                    gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
                     passing=True,
                 )
                 for archive in self.images
@@ -79,22 +80,22 @@ class NodeConfiguration:
             Component(
                 name="kube-apiserver",
                 argv=self._kubenode("kube-apiserver", *self._apiserver()),
-                gate=Gate.ETCD,
+                gates=(Gate.ETCD,),
             ),
             Component(
                 name="kubelet",
                 argv=self._kubenode("kubelet", *self._kubelet()),
-                gate=Gate.API_ANSWERS,
+                gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
             ),
             Component(
                 name="kube-controller-manager",
                 argv=self._kubenode("kube-controller-manager", *self._controller_manager()),
-                gate=Gate.API_READY,
+                gates=(Gate.API_READY,),
             ),
             Component(
                 name="kube-scheduler",
                 argv=self._kubenode("kube-scheduler", *self._scheduler()),
-                gate=Gate.API_READY,
+                gates=(Gate.API_READY,),
             ),
             Component(
                 name="kube-proxy",
@@ -102,7 +103,7 @@ class NodeConfiguration:
                     "kube-proxy",
                     f"--config={self.layout.config / 'kube-proxy.json'}",
                 ),
-                gate=Gate.API_READY,
+                gates=(Gate.API_READY,),
             ),
         )
 

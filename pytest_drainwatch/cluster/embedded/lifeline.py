@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest_drainwatch
-from pytest_drainwatch.cluster.embedded import reaper
+from pytest_drainwatch.cluster.embedded import machine, reaper
 from pytest_drainwatch.cluster.embedded.layout import Layout
 
 _END_TIMEOUT_S = 15.0
@@ -19,7 +19,7 @@ class Lifeline:
     """A started reaper, and the pipe that keeps its cluster alive."""
 
     def __init__(self, layout: Layout, locks: Sequence[int]) -> None:
-        """Start the reaper, which starts the node. The *locks* become the reaper's."""
+        """Start the reaper, which starts the node. The reaper holds the *locks* as well."""
         # Both ends are close-on-exec, so that no other child keeps the cluster alive.
         read, self._write = os.pipe()
         self._held = True
@@ -38,7 +38,7 @@ class Lifeline:
                     cwd="/",
                     env={
                         "PYTHONPATH": str(package_parent),
-                        "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
+                        "PATH": machine.search_path(),
                     },
                     pass_fds=[read, *locks],
                     start_new_session=True,
@@ -47,8 +47,7 @@ class Lifeline:
             os.close(self._write)
             raise
         finally:
-            for descriptor in (read, *locks):
-                os.close(descriptor)
+            os.close(read)
 
     @property
     def reaper(self) -> int:

@@ -115,8 +115,12 @@ def missing_programs() -> list[str]:
 
 def find_program(name: str) -> str | None:
     """Where *name* is; the sbin folders count even if a user's PATH leaves them out."""
-    path = os.environ.get("PATH", os.defpath)
-    return shutil.which(name, path=f"{path}:/usr/local/sbin:/usr/sbin:/sbin")
+    return shutil.which(name, path=search_path())
+
+
+def search_path() -> str:
+    """Where programs are looked for."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def cni_bin() -> Path:

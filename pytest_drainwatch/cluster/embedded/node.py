@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -25,13 +26,6 @@ from pytest_drainwatch.cluster.embedded.plan import Component, Gate, Plan
 
 NODE_LINK = "eth0"
 _GATE_POLL_S = 0.02
-# Components must not inherit proxies, Python paths or credentials of the owner.
-_ENVIRONMENT = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/root",
-    "TMPDIR": "/run/tmp",
-    "LANG": "C",
-}
 
 
 class Node:
@@ -43,7 +37,7 @@ class Node:
         self._layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
         self._began = time.monotonic()
         self._running: dict[int, Component] = {}
-        self._passed: set[Gate] = {Gate.NOTHING}
+        self._passed: set[Gate] = set()
         self._api: ApiClient | None = None
 
     def run(self) -> int:
@@ -69,6 +63,7 @@ class Node:
 
     def _enter(self) -> None:
         plan = self._plan
+        _plain_limits()
         mounts.unshare(
             mounts.CLONE_NEWNS | mounts.CLONE_NEWNET | mounts.CLONE_NEWUTS | mounts.CLONE_NEWIPC
         )
@@ -101,12 +96,13 @@ class Node:
 
     def _start(self, waiting: list[Component]) -> list[Component]:
         held = []
-        for gate in {component.gate for component in waiting} - self._passed:
+        needed = {gate for component in waiting for gate in component.gates}
+        for gate in needed - self._passed:
             if self._try(gate):
                 self._passed.add(gate)
                 self._say(f"gate {gate} is open")
         for component in waiting:
-            if component.gate in self._passed:
+            if self._passed.issuperset(component.gates):
                 with self._layout.log(component.name).open("ab") as log:
                     self._spawn(component, log)
             else:
@@ -119,7 +115,7 @@ class Node:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=_ENVIRONMENT,
+            env=_environment(),
             cwd="/",
             start_new_session=True,
         )
@@ -167,6 +163,18 @@ class Node:
 
     def _say(self, text: str) -> None:
         print(f"{time.monotonic() - self._began:7.3f} s  {text}", flush=True)
+
+
+def _environment() -> dict[str, str]:
+    # Components must not inherit proxies, Python paths or credentials of the owner.
+    return {"PATH": os.environ["PATH"], "HOME": "/root", "TMPDIR": "/run/tmp", "LANG": "C"}
+
+
+def _plain_limits() -> None:
+    """Undo what pods must not inherit from the owner's shell."""
+    os.umask(0o022)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _ip(*commands: str) -> None:

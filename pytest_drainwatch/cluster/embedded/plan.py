@@ -9,9 +9,8 @@ from pathlib import Path
 
 
 class Gate(StrEnum):
-    """What a component waits for before it is started."""
+    """What a component may wait for before it is started: that another one answers."""
 
-    NOTHING = "nothing"
     CONTAINERD = "containerd"
     ETCD = "etcd"
     API_ANSWERS = "api-answers"
@@ -23,13 +22,13 @@ class Component:
     """One process of the node.
 
     Attributes:
-        gate: what it waits for.
+        gates: what it waits for, all of them.
         passing: it does one job and ends with 0; any other end is the node's end.
     """
 
     name: str
     argv: tuple[str, ...]
-    gate: Gate = Gate.NOTHING
+    gates: tuple[Gate, ...] = ()
     passing: bool = False
 
 
@@ -71,7 +70,12 @@ def read_plan(path: Path) -> Plan:
     """Read what `Plan.write` wrote."""
     document = json.loads(path.read_text())
     components = tuple(
-        Component(**{**entry, "argv": tuple(entry["argv"]), "gate": Gate(entry["gate"])})
+        Component(
+            name=entry["name"],
+            argv=tuple(entry["argv"]),
+            gates=tuple(map(Gate, entry["gates"])),
+            passing=entry["passing"],
+        )
         for entry in document.pop("components")
     )
     sources = tuple(document.pop("sources"))

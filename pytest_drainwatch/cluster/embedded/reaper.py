@@ -95,11 +95,12 @@ class _Wakeups:
         for descriptor in (self.descriptor, write):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(write)
-        # A Ctrl-C reaches the owner; what becomes of the cluster is the owner's to decide.
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        _plain_signals()
+        # A Ctrl-C is the owner's to answer. Handlers that do nothing, and never SIG_IGN:
+        # that would be inherited down to the pods, which then could not be terminated.
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -107,6 +108,17 @@ class _Wakeups:
 
     def _stop(self, *_: object) -> None:
         self.to_stop = True
+
+
+def _plain_signals() -> None:
+    """Forget which signals the owner ignored or blocked: nohup and `&` ignore some."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals():
+        # Python's own two are restored whenever it starts a program.
+        if number not in (signal.SIGPIPE, signal.SIGXFSZ):
+            with contextlib.suppress(OSError, ValueError):
+                if signal.getsignal(number) is signal.SIG_IGN:
+                    signal.signal(number, signal.SIG_DFL)
 
 
 class _Owner:
@@ -148,7 +160,6 @@ def _fork_node(plan: Plan, owner: _Owner) -> tuple[int, socket.socket]:
     try:
         mounts.die_with_parent(signal.SIGKILL)
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.close(own)
         outside.close()
         owner.close()

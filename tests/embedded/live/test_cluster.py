@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
 import ssl
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from pytest_drainwatch.cluster import ClusterSettings
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster, start_embedded
+from tests.embedded.live.conftest import own_processes
 from tests.embedded.live.host import eventually
 from tests.embedded.live.workload import NAME, Web, deploy_web
 
@@ -45,10 +48,13 @@ def test_states_the_pinned_version(cluster: EmbeddedCluster, web: Web) -> None:
 
 def test_node_port_answers_from_every_source_address(cluster: EmbeddedCluster, web: Web) -> None:
     assert len(cluster.source_addresses) >= 2
-    for source in cluster.source_addresses:
-        assert eventually(
-            lambda s=source: fetch(cluster.node_address, web.port, s) == 200, within_s=5
-        )
+
+    def all_answer() -> bool:
+        return {
+            fetch(cluster.node_address, web.port, source) for source in cluster.source_addresses
+        } == {200}
+
+    assert eventually(all_answer, within_s=5)
 
 
 def test_logs_come_through_the_verified_kubelet(cluster: EmbeddedCluster, web: Web) -> None:
@@ -84,9 +90,9 @@ def test_kubelet_wants_a_certificate(cluster: EmbeddedCluster) -> None:
 
 
 def test_node_has_no_default_route(cluster: EmbeddedCluster) -> None:
-    routes = (cluster.layout.node_pid.parent / "node.pid").read_text()
-    with open(f"/proc/{routes}/net/route") as table:  # noqa: PTH123
-        destinations = [line.split()[1] for line in table.readlines()[1:]]
+    table = Path(f"/proc/{cluster.layout.node_pid.read_text()}/net/route").read_text()
+    destinations = [line.split()[1] for line in table.splitlines()[1:]]
+    assert destinations
     assert "00000000" not in destinations
 
 
@@ -99,6 +105,22 @@ def test_names_what_differs_from_the_defaults(cluster: EmbeddedCluster) -> None:
     )
     assert not any("minSyncPeriod" in line for line in facts.deviations)
     assert any("eviction" in line for line in facts.deviations)
+
+
+def test_nothing_in_the_node_inherits_ignored_signals(cluster: EmbeddedCluster, web: Web) -> None:
+    # A pod that cannot be terminated because of how pytest was started would be a wrong verdict.
+    signals = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1)
+    mask = sum(1 << (number - 1) for number in signals)
+    processes = own_processes(int(cluster.layout.node_pid.read_text()))
+    assert sum("http.server" in command for command in processes.values()) == 2
+    for pid, command in processes.items():
+        status = dict(
+            line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        )
+        assert int(status["SigIgn"], 16) & mask == 0, command
+        if "http.server" in command:
+            assert int(status["SigBlk"], 16) == 0
+            assert status["Umask"] == "0022"
 
 
 def test_secrets_are_for_their_owner_only(cluster: EmbeddedCluster) -> None:

@@ -96,7 +96,7 @@ def test_killed_reaper_takes_the_node_with_it_and_is_swept_up() -> None:
     cluster = start()
     deploy_web(cluster).api.close()
     node = int(cluster.layout.node_pid.read_text())
-    os.kill(cluster._lifeline.reaper, signal.SIGKILL)
+    os.kill(cluster.reaper, signal.SIGKILL)
     assert host.eventually(lambda: not Path(f"/proc/{node}").exists(), within_s=5)
     with pytest.raises(ClusterError, match="has died"):
         cluster.check()

@@ -1,0 +1,94 @@
+"""Cgroup roots on every kind of machine, on folders that stand in for the kernel's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch.cluster.embedded import cgroups
+from pytest_drainwatch.cluster.embedded.cgroups import Hierarchy
+
+V1 = "30 24 0:26 / /sys/fs/cgroup/{0} rw - cgroup cgroup rw,{0}"
+V2 = "40 24 0:36 / {0} rw shared:1 - cgroup2 cgroup2 rw"
+OTHER = "1 1 0:2 / /proc rw - proc proc rw"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "flavour"),
+    [
+        ([V1.format("cpu"), V1.format("memory")], "v1"),
+        ([V2.format("/sys/fs/cgroup")], "v2"),
+        ([V1.format("cpu"), V2.format("/sys/fs/cgroup/unified")], "hybrid"),
+        ([], None),
+    ],
+)
+def test_flavour_is_read_from_the_mounts(mounts: list[str], flavour: str | None) -> None:
+    assert cgroups.flavour(cgroups.hierarchies("\n".join([OTHER, *mounts]))) == flavour
+
+
+def test_v1_cpuset_is_filled_from_above(tmp_path: Path) -> None:
+    root = tmp_path / "cpuset"
+    own = root / "drainwatch" / "one"
+    own.mkdir(parents=True)
+    for folder, cpus in ((root, "0-1"), (root / "drainwatch", "\n"), (own, "")):
+        (folder / "cpuset.cpus").write_text(cpus)
+        (folder / "cpuset.mems").write_text("0" if cpus == "0-1" else "")
+    hierarchy = Hierarchy(root=root, version=1, controllers=frozenset({"rw", "cpuset"}))
+    cgroups.create("/drainwatch/one", (hierarchy,))
+    assert (own / "cpuset.cpus").read_text() == "0-1"
+    assert (own / "cpuset.mems").read_text() == "0"
+
+
+def fake_v2(root: Path, offered: str, active: str) -> Path:
+    own = root / "drainwatch" / "one"
+    own.mkdir(parents=True)
+    for folder in (root, root / "drainwatch", own):
+        (folder / "cgroup.controllers").write_text(offered)
+        (folder / "cgroup.subtree_control").write_text(active)
+    return own
+
+
+def test_v2_hands_controllers_down_to_the_last_folder(tmp_path: Path) -> None:
+    own = fake_v2(tmp_path, "cpuset cpu io memory pids rdma", "memory")
+    cgroups.create("/drainwatch/one", (Hierarchy(root=tmp_path, version=2),))
+    for folder in (tmp_path, own.parent, own):
+        assert (folder / "cgroup.subtree_control").read_text() == "+cpuset +cpu +io +pids"
+
+
+def test_v2_leaves_alone_what_is_active_already(tmp_path: Path) -> None:
+    everything = "cpuset cpu io memory pids"
+    own = fake_v2(tmp_path, everything, everything)
+    cgroups.create("/drainwatch/one", (Hierarchy(root=tmp_path, version=2),))
+    assert (own / "cgroup.subtree_control").read_text() == everything
+
+
+def test_v2_folder_that_will_not_hand_down_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_v2(tmp_path, "cpu memory", "")
+
+    def busy(self: Path, text: str) -> int:
+        raise OSError(16, "Device or resource busy", str(self))
+
+    monkeypatch.setattr(Path, "write_text", busy)
+    with pytest.raises(OSError, match="cgroupns=host"):
+        cgroups.create("/drainwatch/one", (Hierarchy(root=tmp_path, version=2),))
+
+
+def test_removal_takes_children_first_and_spares_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "drainwatch/one/kubepods/pod1").mkdir(parents=True)
+    (tmp_path / "drainwatch/two").mkdir()
+    found = (Hierarchy(root=tmp_path, version=1),)
+    assert cgroups.remove("/drainwatch/one", found) == []
+    assert [path.name for path in (tmp_path / "drainwatch").iterdir()] == ["two"]
+    assert cgroups.remove("/drainwatch/two", found) == []
+    assert not (tmp_path / "drainwatch").exists()
+
+
+def test_what_would_not_go_is_returned(tmp_path: Path) -> None:
+    busy = tmp_path / "drainwatch/one"
+    busy.mkdir(parents=True)
+    (busy / "file").touch()  # as good as a process: rmdir refuses
+    left = cgroups.remove("/drainwatch/one", (Hierarchy(root=tmp_path, version=1),), patience_s=0.1)
+    assert left == [busy]
