@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.progress import PlainProgress
     from pytest_drainwatch.render.terminal import show
     from pytest_drainwatch.results import claim_folder, new_run_id
-    from pytest_drainwatch.trial import TrialVoid, run_trial
+    from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
 
     def from_command_line(option: Option) -> object:
         return getattr(arguments, option.dest)
@@ -92,23 +92,32 @@ def _run(arguments: argparse.Namespace) -> int:
     except (OptionError, ScenarioError) as error:
         return _fail(USAGE, str(error).replace("--dw-", "--"))
     progress = PlainProgress()
+    measured: list[Trial] = []
+
+    def keep() -> bool:
+        return settings.keeps(failed=not measured)
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     run_id = new_run_id()
     try:
         folder = claim_folder(settings.out, run_id, asked.id)
+    except OSError as error:
+        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
+    try:
         for flag in asked.flags:
             progress.line(f"note: {flag}")
-        with opened_cluster(settings, settings.out / run_id / "cluster", progress.line) as cluster:
+        logs = settings.out / run_id / "cluster"
+        with opened_cluster(settings, logs, progress.line, keep=keep) as cluster:
             progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
-            trial = run_trial(cluster, asked, folder=folder, keep=settings.keep, progress=progress)
-    except OSError as error:
-        return _fail(CANNOT, f"cannot use {settings.out}: {error.strerror or error}")
+            measured.append(
+                run_trial(cluster, asked, folder=folder, keep=settings.keeps, progress=progress)
+            )
     except (ClusterError, TrialVoid) as error:
         return _fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
         return _fail(130, "interrupted; the recording so far is kept")
-    print(show(trial.report), end="")
-    print(f"report: {trial.folder / 'report.json'}")
+    print(show(measured[0].report), end="")
+    print(f"report: {folder / 'report.json'}")
     return DONE
 
 

@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def dw_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+def dw_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A running cluster, for the whole session. Override it to bring your own."""
     from pytest_drainwatch.pool import opened_cluster
 
-    run = pytestconfig.stash[session.RUN]
-    progress = _progress(pytestconfig)
+    run = request.config.stash[session.RUN]
+    log = _progress(request.config).line
     logs = run.settings.out / run.run_id / "cluster"
-    with _sigterm_interrupts(), opened_cluster(run.settings, logs, progress.line) as cluster:
+
+    def keep() -> bool:
+        return run.settings.keeps(failed=request.session.testsfailed > 0)
+
+    with (
+        _sigterm_interrupts(),
+        opened_cluster(run.settings, logs, log, keep=keep) as cluster,
+    ):
         yield cluster
 
 
@@ -114,7 +121,7 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
         cluster,
         asked,
         folder=folder,
-        keep=run.settings.keep,
+        keep=run.settings.keeps,
         progress=_progress(request.config),
     ) as stage:
         yield stage

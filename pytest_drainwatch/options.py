@@ -204,6 +204,10 @@ class Settings:
     keep: str = "never"
     origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
+    def keeps(self, *, failed: bool) -> bool:
+        """Whether namespace and cluster outlive the run."""
+        return self.keep == "always" or (self.keep == "on-failure" and failed)
+
     def apply(self, scenario: Scenario) -> Scenario:
         """The scenario with every value that was given on purpose put over its own.
 

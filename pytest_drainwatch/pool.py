@@ -34,8 +34,10 @@ def cluster_settings(settings: Settings) -> tuple[ClusterSettings, str]:
 
 
 @contextmanager
-def opened_cluster(settings: Settings, logs: Path, log: Callable[[str], None]) -> Iterator[Cluster]:
-    """A cluster for as long as the context lasts. Raises ClusterError."""
+def opened_cluster(
+    settings: Settings, logs: Path, log: Callable[[str], None], *, keep: Callable[[], bool]
+) -> Iterator[Cluster]:
+    """A cluster for as long as the context lasts, longer if ``keep()``. Raises ClusterError."""
     wanted, why = cluster_settings(settings)
     cluster = open_cluster(wanted, why=why, log=log, logs_dir=logs)
     try:
@@ -45,4 +47,8 @@ def opened_cluster(settings: Settings, logs: Path, log: Callable[[str], None]) -
                     log(f"removed namespace {name}, left by a run that is gone")
         yield cluster
     finally:
-        cluster.close()
+        if keep():
+            cluster.detach()
+            log(f"kept: export KUBECONFIG={cluster.kubeconfig}")
+        else:
+            cluster.close()

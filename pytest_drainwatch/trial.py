@@ -64,6 +64,12 @@ class Progress(Protocol):
         """Something changed within the phase."""
 
 
+class Keep(Protocol):
+    """Whether a trial's namespace stays, given whether the trial failed."""
+
+    def __call__(self, *, failed: bool) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Trial:
     """A measured trial: what was asked, and what happened."""
@@ -180,7 +186,7 @@ class Held:
 
 
 def run_trial(
-    cluster: Cluster, scenario: Scenario, *, folder: Path, keep: str, progress: Progress
+    cluster: Cluster, scenario: Scenario, *, folder: Path, keep: Keep, progress: Progress
 ) -> Trial:
     """One trial from end to end. Raises :class:`TrialVoid` if it could not be measured."""
     with ExitStack() as stack:
@@ -194,7 +200,7 @@ def run_trial(
 
 @contextmanager
 def prepare(
-    cluster: Cluster, scenario: Scenario, *, folder: Path, keep: str, progress: Progress
+    cluster: Cluster, scenario: Scenario, *, folder: Path, keep: Keep, progress: Progress
 ) -> Iterator[Stage]:
     """Everything that needs no probe: connection, environment, recording, namespace."""
     try:
@@ -232,9 +238,6 @@ def prepare(
         progress=progress,
     )
 
-    def keep_it() -> bool:
-        return keep == "always" or (keep == "on-failure" and stage.failed)
-
     with ExitStack() as stack:
         stack.callback(recorder.close)
         with stage.phase("prepare"):
@@ -243,7 +246,9 @@ def prepare(
                 recorder,
                 timeout_s=0,
             )
-            stack.enter_context(namespace.trial_namespace(api, name, keep=keep_it))
+            stack.enter_context(
+                namespace.trial_namespace(api, name, keep=lambda: keep(failed=stage.failed))
+            )
         yield stage
 
 

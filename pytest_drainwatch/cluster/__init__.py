@@ -126,6 +126,10 @@ class Cluster(Protocol):
 
     def close(self) -> None: ...
 
+    def detach(self) -> None:
+        """Leave the cluster running when this process ends, instead of closing it."""
+        ...
+
 
 def choose_provider(
     requested: str = "auto", *, kubeconfig: Path | None = None, context: str | None = None

@@ -51,6 +51,9 @@ class ExistingCluster:
     def close(self) -> None:
         """Nothing: it was there before."""
 
+    def detach(self) -> None:
+        """Nothing: it stays anyway."""
+
 
 def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
     """Find the node address of the cluster that *settings* name.

@@ -42,12 +42,16 @@ class Silent:
     def status(self, text: str) -> None: ...
 
 
+def never(*, failed: bool) -> bool:
+    return False
+
+
 def void(
     cluster: Cluster, folder: Path, scenario: Scenario = QUICK
 ) -> tuple[str, list[Observation]]:
     """Run a trial that must be void; returns what it said and what it left."""
     with pytest.raises(TrialVoid) as caught:
-        conductor.run_trial(cluster, scenario, folder=folder, keep="never", progress=Silent())
+        conductor.run_trial(cluster, scenario, folder=folder, keep=never, progress=Silent())
     assert not (folder / "report.json").exists()
     left = list(loads((folder / "recording.jsonl").read_text()).observations)
     assert [o.event for o in left].count(Event.VOID) == 1
@@ -255,7 +259,7 @@ def _kill_api_server(held: Held) -> None:
 def _run_and_interfere(cluster: Cluster, folder: Path, interfere: Callable[[Held], None]) -> None:
     scenario = Scenario(app=QUICK.app, flows=QUICK.flows, settle_ns=30 * NS_PER_S)
     with conductor.prepare(
-        cluster, scenario, folder=folder, keep="never", progress=Silent()
+        cluster, scenario, folder=folder, keep=never, progress=Silent()
     ) as stage:
         _measure(stage, interfere)
 

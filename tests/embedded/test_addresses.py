@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from ipaddress import IPv4Network
+from itertools import pairwise
 
 import pytest
 
@@ -16,7 +17,7 @@ def test_every_slot_has_its_own_network_within_the_range() -> None:
     networks = [Block(slot=slot).network for slot in range(SLOTS)]
     assert len(set(networks)) == SLOTS
     assert all(network.subnet_of(RANGE) for network in networks)
-    assert not any(a.overlaps(b) for a, b in zip(networks, networks[1:], strict=False))
+    assert not any(a.overlaps(b) for a, b in pairwise(networks))
 
 
 def test_addresses_lie_in_the_network_and_differ() -> None:

@@ -1,0 +1,94 @@
+"""A cluster that was there before: reached by kubeconfig, swept of our own leftovers only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch import App, Behavior, Flows, Scenario
+from pytest_drainwatch import trial as conductor
+from pytest_drainwatch.api import connect
+from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, open_cluster
+from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.workload import manifests
+from pytest_drainwatch.workload.namespace import owner, sweep
+from tests.cluster.test_trouble import Silent, never
+
+pytestmark = pytest.mark.cluster
+
+QUICK = Scenario(
+    app=App(behavior=Behavior.EXIT_NOW, grace_period_s=3),
+    flows=Flows(tcp=2, udp=2),
+    settle_ns=NS_PER_S,
+)
+
+
+def settings_of(cluster: Cluster) -> ClusterSettings:
+    return ClusterSettings(
+        provider="existing",
+        kubeconfig=cluster.kubeconfig,
+        probe_image=cluster.ensure_probe_image(),
+    )
+
+
+def test_a_trial_on_an_existing_cluster(dw_cluster: Cluster, tmp_path: Path) -> None:
+    existing = open_cluster(settings_of(dw_cluster), why="asked for", log=lambda _: None)
+    trial = conductor.run_trial(existing, QUICK, folder=tmp_path, keep=never, progress=Silent())
+    assert trial.tcp.mechanisms == {"rst": 2}
+    environment = trial.report.environment
+    assert environment.provider == "existing"
+    # What this provider cannot know is null with a warning, not a default.
+    assert environment.min_sync_period_ms is None
+    assert any("minSyncPeriod" in warning for warning in environment.warnings)
+
+
+def test_an_existing_cluster_needs_an_image_reference(dw_cluster: Cluster, tmp_path: Path) -> None:
+    unnamed = replace(settings_of(dw_cluster), probe_image=None)
+    existing = open_cluster(unnamed, why="asked for", log=lambda _: None)
+    with pytest.raises(conductor.TrialVoid, match="--dw-probe-image"):
+        conductor.run_trial(existing, QUICK, folder=tmp_path, keep=never, progress=Silent())
+
+
+def test_an_api_server_that_refuses_names_the_command_to_try(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {}}],"
+        " contexts: [{name: c, context: {cluster: c, user: u}}],"
+        " clusters: [{name: c, cluster: {server: 'https://127.0.0.1:9'}}]}"
+    )
+    wanted = ClusterSettings(provider="existing", kubeconfig=config)
+    with pytest.raises(ClusterError, match=f"kubectl --kubeconfig {config} get nodes"):
+        open_cluster(wanted, why="asked for", log=lambda _: None)
+
+
+def test_leftovers_of_a_dead_run_are_swept_and_nothing_else(dw_cluster: Cluster) -> None:
+    """Case C64."""
+    api = connect(dw_cluster.kubeconfig)
+    # The identity of a process that is gone by the time anybody asks.
+    gone = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from pytest_drainwatch.workload.namespace import owner; print(owner())",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    owners = {"left-behind": gone, "mine": owner(), "elsewhere": "another-boot/1/1"}
+    for name, who in owners.items():
+        api.core.create_namespace(manifests.namespace(f"dw-{name}", who))
+    api.core.create_namespace(
+        {"metadata": {"name": "foreign", "annotations": {manifests.OWNER_ANNOTATION: gone}}}
+    )
+    try:
+        assert sweep(api) == ["dw-left-behind"]
+        phases = {n.metadata.name: n.status.phase for n in api.core.list_namespace().items}
+        assert {phases["dw-mine"], phases["dw-elsewhere"], phases["foreign"]} == {"Active"}
+    finally:
+        for name in ("dw-mine", "dw-elsewhere", "foreign"):
+            api.core.delete_namespace(name)

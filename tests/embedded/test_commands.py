@@ -1,0 +1,139 @@
+"""`drainwatch setup`, `doctor` and `cluster`, without a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_drainwatch.cluster import ClusterError, commands
+from pytest_drainwatch.cluster.embedded import doctor, machine, provision
+from pytest_drainwatch.cluster.embedded.doctor import Check
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DW_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DW_CACHE", str(tmp_path / "cache"))
+
+
+def run(*argv: str) -> int:
+    parser = argparse.ArgumentParser(prog="drainwatch")
+    commands.register(parser.add_subparsers(required=True))
+    arguments = parser.parse_args(argv)
+    return int(arguments.run(arguments))
+
+
+def test_empty_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cluster", "list") == 0
+    assert "drainwatch cluster up" in capsys.readouterr().out
+    assert run("cluster", "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_down_without_a_cluster_is_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cluster", "down") == 3
+    assert "no cluster named drainwatch is running" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "a b", "-x", "x" * 41])
+def test_bad_name_is_a_usage_error(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("cluster", "up", f"--name={name}")
+    assert ended.value.code == 2
+    assert "no cluster name" in capsys.readouterr().err
+
+
+def test_no_verb_is_a_usage_error() -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("cluster")
+    assert ended.value.code == 2
+
+
+def test_doctor_ends_with_3_if_something_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = Check(name="runc", good=True, seen="/usr/sbin/runc", remedy="drainwatch setup")
+    bad = Check(name="ctr", good=False, seen="not on PATH", remedy="drainwatch setup")
+    monkeypatch.setattr(doctor, "examine", lambda versions: (good, bad))
+    assert run("doctor") == 3
+    out = capsys.readouterr().out
+    assert "✓ runc: /usr/sbin/runc\n" in out
+    assert "✗ ctr: not on PATH  →  drainwatch setup\n" in out
+    monkeypatch.setattr(doctor, "examine", lambda versions: (good,))
+    assert run("doctor") == 0
+
+
+def test_doctor_says_one_thing_to_who_is_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert [check.name for check in doctor.examine(["1.37"])] == ["rights"]
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="needs Linux")
+def test_doctor_leads_to_setup_on_a_bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "check_rights", lambda: None)
+    monkeypatch.setattr(machine, "find_program", lambda name: None)
+    monkeypatch.setattr(machine, "_find_cni", lambda: None)
+    checks = {check.name: check for check in doctor.examine(["1.37", "9.9"])}
+    for name in ("containerd", "CNI plugins", "probe root file system"):
+        assert (checks[name].good, checks[name].remedy) == (False, "drainwatch setup")
+    assert not checks["Kubernetes 1.37"].good
+    assert "expected one of 1.34, 1.37" in checks["Kubernetes 9.9"].seen
+
+
+class Apt:
+    """A machine that lacks packages, and its apt-get."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.commands: list[list[str]] = []
+        self.code = 0
+        monkeypatch.setattr(machine, "missing_packages", lambda: ["containerd", "runc"])
+        monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+        monkeypatch.setattr(subprocess, "run", self.run)
+
+    def run(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        self.commands.append(command[2:])
+        return subprocess.CompletedProcess(command, self.code, stdout="E: no such thing")
+
+
+@pytest.fixture
+def apt(monkeypatch: pytest.MonkeyPatch) -> Apt:
+    return Apt(monkeypatch)
+
+
+def install(agree: bool) -> None:
+    provision._install(["containerd", "runc"], log=lambda line: None, agree=lambda question: agree)
+
+
+def test_installs_what_was_agreed_to_and_removes_nothing(apt: Apt) -> None:
+    install(agree=True)
+    assert apt.commands[0] == ["update"]
+    assert apt.commands[1][-2:] == ["containerd", "runc"]
+    assert "--no-remove" in apt.commands[1]
+
+
+def test_installs_nothing_without_agreement(apt: Apt) -> None:
+    with pytest.raises(ClusterError, match="drainwatch setup --yes"):
+        install(agree=False)
+    assert apt.commands == []
+
+
+def test_failed_install_is_quoted(apt: Apt) -> None:
+    apt.code = 100
+    with pytest.raises(ClusterError, match=r"(?s)could not install.*no such thing.*by hand"):
+        install(agree=True)
+
+
+def test_no_apt_names_the_programs(apt: Apt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name, path=None: None)
+    with pytest.raises(ClusterError, match=r"missing: containerd.*no Debian"):
+        install(agree=True)
+
+
+def test_no_terminal_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert provision.ask("install") is False

@@ -1,0 +1,149 @@
+"""Which cluster is chosen, and what is said when none can be had."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch import cluster
+from pytest_drainwatch.cluster import (
+    ClusterError,
+    ClusterSettings,
+    choose_provider,
+    kind,
+    open_cluster,
+)
+from pytest_drainwatch.cluster.embedded import machine
+
+
+@pytest.fixture(autouse=True)
+def _no_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_docker_answers", lambda: False)
+
+
+def as_user(number: int, monkeypatch: pytest.MonkeyPatch, platform: str = "linux") -> None:
+    monkeypatch.setattr("os.geteuid", lambda: number)
+    monkeypatch.setattr(sys, "platform", platform)
+
+
+@pytest.mark.parametrize("given", [{"kubeconfig": Path("k")}, {"context": "c"}])
+def test_given_kubeconfig_means_existing(given: dict[str, object]) -> None:
+    provider, why = choose_provider("auto", **given)  # type: ignore[arg-type]
+    assert (provider, why) == ("existing", "a kubeconfig or context was given")
+
+
+def test_root_on_linux_means_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_user(0, monkeypatch)
+    assert choose_provider()[0] == "embedded"
+
+
+def test_docker_and_kind_mean_kind_once_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_user(0, monkeypatch)
+    monkeypatch.setattr(cluster, "_docker_answers", lambda: True)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(kind, "AVAILABLE", True)
+    assert choose_provider()[0] == "kind"
+    monkeypatch.setattr(kind, "AVAILABLE", False)
+    assert choose_provider()[0] == "embedded"
+
+
+def test_asked_for_is_taken_without_a_look() -> None:
+    assert choose_provider("kind") == ("kind", "asked for")
+
+
+@pytest.mark.parametrize(("user", "platform"), [(1000, "linux"), (0, "darwin")])
+def test_no_way_names_the_three_ways_out(
+    user: int, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_user(user, monkeypatch, platform)
+    with pytest.raises(ClusterError, match=r"embedded.*--dw-cluster=kind.*--dw-cluster=existing"):
+        choose_provider()
+
+
+def test_unknown_provider_lists_the_known() -> None:
+    with pytest.raises(ClusterError, match="'minikube': expected auto, embedded, kind, existing"):
+        choose_provider("minikube")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (ClusterSettings(provider="minikube"), "expected embedded, kind, existing"),
+        (ClusterSettings(proxy_mode="ipvs"), "expected iptables or nftables"),
+        (ClusterSettings(min_sync_period_ms=-1), "expected 0 or more"),
+        (ClusterSettings(provider="kind"), "not part of this release"),
+        (ClusterSettings(provider="existing", kubeconfig=Path("/none")), "no kubeconfig at /none"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_starts(
+    settings: ClusterSettings, message: str
+) -> None:
+    with pytest.raises(ClusterError, match=message):
+        open_cluster(settings, why="a test", log=print)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "apiVersion: v1\nkind: Config\n", "\x00"])
+def test_broken_kubeconfig_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(text)
+    with pytest.raises(ClusterError, match=f"{file} cannot be used"):
+        open_cluster(ClusterSettings(provider="existing", kubeconfig=file), why="", log=print)
+
+
+def test_existing_cluster_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(
+        '{"apiVersion": "v1", "kind": "Config", "current-context": "far", "users": [],'
+        ' "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],'
+        ' "contexts": [{"name": "far", "context": {"cluster": "c", "user": ""}}]}'
+    )
+    with pytest.raises(ClusterError, match="can't be asked for its nodes"):
+        open_cluster(ClusterSettings(provider="existing", kubeconfig=file), why="", log=print)
+
+
+@pytest.mark.parametrize(
+    ("user", "platform", "message"),
+    [
+        (1000, "linux", "needs root, this is user id 1000.*--dw-cluster=kind.*existing"),
+        (0, "darwin", "needs Linux, this is darwin.*--dw-cluster=kind.*existing"),
+    ],
+)
+def test_embedded_says_what_it_needs(
+    user: int, platform: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_user(user, monkeypatch, platform)
+    with pytest.raises(ClusterError, match=message):
+        open_cluster(ClusterSettings(), why="a test", log=print)
+
+
+def test_lacking_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_user(0, monkeypatch)
+    monkeypatch.setattr(machine, "_has_capability", lambda bit: bit != 21)
+    with pytest.raises(ClusterError, match=r"lacks CAP_SYS_ADMIN .*--privileged"):
+        machine.check_rights()
+
+
+def test_missing_programs_lead_to_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "find_program", lambda name: None if name == "ctr" else name)
+    monkeypatch.setattr(machine, "_find_cni", lambda: None)
+    with pytest.raises(ClusterError, match=r"missing: ctr, CNI plugins.*drainwatch setup"):
+        machine.check_programs()
+    assert machine.missing_packages() == ["containerd", "containernetworking-plugins"]
+
+
+def test_settings_are_keys() -> None:
+    assert len({ClusterSettings(), ClusterSettings(), ClusterSettings(proxy_mode="nftables")}) == 2
+
+
+def test_seam_is_light() -> None:
+    import subprocess
+
+    code = (
+        "import sys, pytest_drainwatch.cluster, pytest_drainwatch.cluster.commands;"
+        "print([m for m in ('kubernetes', 'cryptography', 'ssl', 'tarfile') if m in sys.modules])"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
