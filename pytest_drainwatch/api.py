@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def failures() -> tuple[type[BaseException], ...]:
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
 
-    return (ApiException, HTTPError, OSError)
+    return (ApiException, HTTPError, ConnectionError, TimeoutError, ssl.SSLError)
 
 
 def explain(error: BaseException) -> str:

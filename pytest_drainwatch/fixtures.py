@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
     from pytest_drainwatch.core.scenario import Scenario
     from pytest_drainwatch.progress import PytestProgress
-    from pytest_drainwatch.trial import Held, Probe, Stage, Trial
+    from pytest_drainwatch.stage import Stage
+    from pytest_drainwatch.trial import Held, Probe, Trial
 
 
 @pytest.fixture(scope="session")

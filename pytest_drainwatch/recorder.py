@@ -31,6 +31,7 @@ class Recorder:
         self.problem: str | None = None
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
+        self._whole: tuple[Observation, ...] | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w", encoding="utf-8")
@@ -61,19 +62,22 @@ class Recorder:
         with self._lock:
             return tuple(self._seen)
 
-    def finish(self, part: Path | None) -> Recording:
-        """Merge the flow agent's part, write the whole atomically and close.
+    def finish(self, part: Path | None, *last: Observation) -> Recording:
+        """Merge the flow agent's part, add ``last``, write the whole atomically and close.
 
-        A torn last line of the part (the agent was killed) is dropped.
+        A torn last line of the part (the agent was killed) is dropped. Finishing
+        again only adds ``last``: what was found out too late still gets written.
         """
-        mine = self.observations()
-        agents = read_part(part) if part else ()
-        merged = Recording(self.header, merge(mine, agents))
-        self.close()
-        write_atomic(self.path, dumps(merged))
+        if self._whole is None:
+            agents = read_part(part) if part else ()
+            self._whole = merge(self.observations(), agents)
+            self.close()
+        self._whole = (*self._whole, *last)
+        recording = Recording(self.header, self._whole)
+        write_atomic(self.path, dumps(recording))
         if part:
             part.unlink(missing_ok=True)
-        return merged
+        return recording
 
     def close(self) -> None:
         """Stop writing; later observations are dropped. Lines are flushed one by one, so

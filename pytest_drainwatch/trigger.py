@@ -43,6 +43,15 @@ class Target:
     pods: Sequence[Pod]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The call that the API carried out: sent and returned, and the pods that it ends."""
+
+    at: Interval
+    attempts: int
+    targets: tuple[str, ...]
+
+
 def fire(
     api: Api,
     verb: Trigger,
@@ -51,8 +60,8 @@ def fire(
     *,
     timeout_s: float,
     sleep: Callable[[float], None] = time.sleep,
-) -> Observation:
-    """Ask until the API accepts; returns the recorded acceptance.
+) -> Accepted:
+    """Ask until the API accepts, and record how it went.
 
     Raises :class:`TriggerFailed` if it refuses for good or until ``timeout_s``.
     """
@@ -77,19 +86,22 @@ def fire(
                 ) from error
             sleep(pause)
             continue
+        at = Interval(sent, time.monotonic_ns())
         ended = target.pods if verb is Trigger.SCALE else [target.pod]
-        accepted = Observation(
-            source=Source.ORCHESTRATOR,
-            event=Event.TRIGGER_ACCEPTED,
-            at=Interval(sent, time.monotonic_ns()),
-            data={
-                "verb": str(verb),
-                "attempt": attempt,
-                "targets": [pod.uid for pod in ended],
-                "pods": [pod.name for pod in ended],
-            },
+        accepted = Accepted(at=at, attempts=attempt, targets=tuple(pod.uid for pod in ended))
+        record(
+            Observation(
+                source=Source.ORCHESTRATOR,
+                event=Event.TRIGGER_ACCEPTED,
+                at=at,
+                data={
+                    "verb": str(verb),
+                    "attempt": attempt,
+                    "targets": list(accepted.targets),
+                    "pods": [pod.name for pod in ended],
+                },
+            )
         )
-        record(accepted)
         return accepted
 
 

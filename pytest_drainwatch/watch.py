@@ -83,6 +83,16 @@ class Watch:
         with self._changed:
             return dict(self._sights["endpointslices"].objects)
 
+    def endpoint_uids(self) -> set[str]:
+        """The pods that any slice lists now, by UID."""
+        with self._changed:
+            slices = list(self._sights["endpointslices"].objects.values())
+        return {
+            str(endpoint["uid"])
+            for item in slices
+            for endpoint in item["endpoints"]  # type: ignore[attr-defined]
+        }
+
     def delivering(self) -> dict[str, bool]:
         """Whether each watch has listed and shown at least one object."""
         with self._changed:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from pytest_drainwatch.core.flow import TCP_SILENT_NS, UDP_SILENT_COUNT
 from pytest_drainwatch.core.interval import NS_PER_S
 
 E = TypeVar("E", bound=StrEnum)
@@ -118,6 +119,28 @@ class Scenario:
             Behavior.IGNORE: app.grace_period_s * NS_PER_S,
         }[app.behavior]
         return self.settle_ns + min(end + 4 * NS_PER_S, self.observe_ns)
+
+    def config(self) -> dict[str, object]:
+        """Every value that shapes a trial, under the ancestor's names where it has one."""
+        app, flows = self.app, self.flows
+        return {
+            "tcp_flows": flows.tcp,
+            "udp_flows": flows.udp,
+            "tcp_rate_hz": flows.tcp_rate_hz,
+            "udp_rate_hz": flows.udp_rate_hz,
+            "grace_period_seconds": app.grace_period_s,
+            "drain_behavior": str(app.behavior),
+            "drain_max_seconds": app.drain_ns / NS_PER_S,
+            "readiness_on_drain": str(app.readiness_on_drain),
+            "exit_now_reset": app.exit_now_reset,
+            "replicas": app.replicas,
+            "trigger": str(self.trigger),
+            "workload": "deploy",
+            "settle_seconds": self.settle_ns / NS_PER_S,
+            "observe_timeout_seconds": self.observe_ns / NS_PER_S,
+            "flow_timeout_seconds": TCP_SILENT_NS / NS_PER_S,
+            "udp_silence_datagrams": UDP_SILENT_COUNT,
+        }
 
     @property
     def flags(self) -> tuple[str, ...]:

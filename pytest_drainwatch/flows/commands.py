@@ -132,6 +132,10 @@ def run_client(arguments: argparse.Namespace) -> int:
     recording.write_text(dumps(Recording(header, seen)), encoding="utf-8")
     part.unlink()
     _show_flows(seen)
+    for proto in ("tcp", "udp"):
+        counts = last.get(proto) or {}
+        if counts.get("dialled", 0) < counts.get("wanted", 0):
+            print(f"{proto}: {counts['dialled']} of {counts['wanted']} flows connected")
     print(f"recording: {recording}")
     return DONE
 

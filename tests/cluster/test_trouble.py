@@ -20,7 +20,8 @@ from pytest_drainwatch.cluster import Cluster
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import loads
-from pytest_drainwatch.trial import Held, Stage
+from pytest_drainwatch.stage import Stage
+from pytest_drainwatch.trial import Held
 from pytest_drainwatch.workload import manifests
 
 pytestmark = pytest.mark.cluster

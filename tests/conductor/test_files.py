@@ -31,6 +31,15 @@ def test_a_recording_holds_both_parts(tmp_path: Path) -> None:
     assert loads((tmp_path / "r.jsonl").read_text()) == merged
 
 
+def test_what_goes_wrong_after_the_merge_is_added_and_loses_nothing(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r.jsonl", HEADER)
+    part = tmp_path / "part.jsonl"
+    part.write_text(dump_observation(SEEN) + "\n")
+    recorder.finish(part)
+    recorder.finish(part, s.accepted())
+    assert loads((tmp_path / "r.jsonl").read_text()).observations == (SEEN, s.accepted())
+
+
 def test_a_killed_writer_leaves_complete_lines(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.jsonl", HEADER)
     recorder(SEEN)

@@ -102,6 +102,7 @@ def test_plan_survives_its_file(tmp_path: Path) -> None:
         service_range="10.96.0.0/16",
         pod_range="10.244.0.0/24",
         cgroup="/drainwatch/one",
+        kept=("/state",),
         volatile="",
         components=CONFIGURATION.components(),
     )

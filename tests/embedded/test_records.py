@@ -46,6 +46,7 @@ def write_plan(layout: Layout) -> None:
         service_range="",
         pod_range="",
         cgroup=f"/drainwatch/{layout.state.name}",
+        kept=("/state",),
         volatile="",
         components=(),
     ).write(layout.plan)
@@ -132,9 +133,7 @@ def test_old_logs_are_pruned() -> None:
         layout, lock = make(f"c{number}")
         os.utime(layout.logs, (number, number))
         os.close(lock)
-        for file in layout.state.rglob("*"):
-            if file.is_file():
-                file.unlink()
+        layout.remove_state()
     records.sweep(lambda line: None)
     left = {path.name for path in layout.logs.parent.iterdir()}
     assert left == {f"c{number}" for number in range(5, 15)}

@@ -101,7 +101,9 @@ class _Child:
 class Probe(_Child):
     """probe.py with ephemeral ports on 127.0.0.1."""
 
-    def __init__(self, uid: str | None = "pod-a", **settings: str) -> None:
+    def __init__(
+        self, uid: str | None = "pod-a", prefix: Sequence[str] = (), **settings: str
+    ) -> None:
         env = {
             "PATH": os.environ.get("PATH", ""),
             **({} if uid is None else {"POD_UID": uid}),
@@ -111,7 +113,7 @@ class Probe(_Child):
             "HTTP_PORT": "0",
             **settings,
         }
-        super().__init__([sys.executable, str(PROBE)], env, subprocess.DEVNULL)
+        super().__init__([*prefix, sys.executable, str(PROBE)], env, subprocess.DEVNULL)
         self.uid = uid
 
     def listening(self) -> Probe:
@@ -224,8 +226,8 @@ class Rig:
         self._children: list[_Child] = []
         self._parts = 0
 
-    def probe(self, uid: str = "pod-a", **settings: str) -> Probe:
-        probe = Probe(uid, **settings)
+    def probe(self, uid: str = "pod-a", prefix: Sequence[str] = (), **settings: str) -> Probe:
+        probe = Probe(uid, prefix, **settings)
         self._children.append(probe)
         return probe.listening()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -187,21 +190,41 @@ def test_a_repeated_sigterm_changes_nothing(rig: Rig, behavior: str) -> None:
     assert probe.events().count("sigterm_received") == 1
 
 
-def test_a_sigterm_in_the_first_moments_is_not_lost() -> None:
-    """As PID 1 the kernel would drop it; here it must never kill, nor be forgotten."""
-    outcomes = set()
-    for delay_ms in range(0, 120, 6):
-        probe = Probe(DRAIN_SECONDS="0")
-        try:
-            time.sleep(delay_ms / 1000)
-            probe.signal(signal.SIGTERM)
-            code = probe.wait()
-            outcomes.add(code)
-            if code == 0:
-                assert probe.events()[-1] == "exiting"
-                assert probe.events().count("sigterm_received") == 1
-        finally:
-            probe.close()
-    # Before Python runs a line of ours, only the default action is there.
-    assert outcomes <= {0, -signal.SIGTERM}
-    assert 0 in outcomes
+SLOW_IMPORT = """
+import importlib, os, sys, time
+os.write(1, b'{"event": "importing"}\\n')
+time.sleep(0.3)
+sys.path.remove(os.path.dirname(__file__))
+del sys.modules["resource"]
+sys.modules["resource"] = importlib.import_module("resource")
+"""
+
+
+def test_a_sigterm_in_the_first_moments_is_not_lost(tmp_path: Path) -> None:
+    """It comes while the probe is still importing, long before it listens."""
+    (tmp_path / "resource.py").write_text(SLOW_IMPORT)
+    probe = Probe(DRAIN_BEHAVIOR="ignore", PYTHONPATH=str(tmp_path))
+    try:
+        probe.event("importing")
+        probe.signal(signal.SIGTERM)
+        received, listening = probe.event("sigterm_received"), probe.event("listening")
+        assert received["mono_ns"] < listening["mono_ns"], "stamped when it came"
+        probe.event("sigterm_ignored")
+        assert probe.process.poll() is None
+        assert "sigterm_repeated" not in probe.events()
+    finally:
+        probe.close()
+
+
+def test_as_pid_1(rig: Rig) -> None:
+    """Where a signal without a handler is dropped by the kernel."""
+    unshare = ["unshare", "--pid", "--fork", "--kill-child"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to make a PID namespace")
+    probe = rig.probe(DRAIN_BEHAVIOR="exit-now", prefix=unshare)
+    assert probe.event("probe_started")["pid"] == 1
+    parent = probe.process.pid
+    child = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0]
+    os.kill(int(child), signal.SIGTERM)
+    assert probe.wait() == 0
+    assert probe.events()[-1] == "exiting"

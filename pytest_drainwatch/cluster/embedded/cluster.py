@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 import uuid
@@ -11,15 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Log
-from pytest_drainwatch.cluster.embedded import cgroups, diagnosis, machine, records, slots
+from pytest_drainwatch.cluster.embedded import cgroups, diagnosis, machine, records, runtime, slots
 from pytest_drainwatch.cluster.embedded.addresses import Block
 from pytest_drainwatch.cluster.embedded.api import ApiClient
 from pytest_drainwatch.cluster.embedded.binary import find_binary
-from pytest_drainwatch.cluster.embedded.configuration import (
-    CONTAINERD_SOCKET,
-    import_command,
-    import_name,
-)
 from pytest_drainwatch.cluster.embedded.image import (
     Image,
     pause_image,
@@ -151,13 +145,18 @@ class EmbeddedCluster:
         )
 
     def _has(self, images: Sequence[Image]) -> bool:
-        return all((self.layout.done / import_name(image.archive)).exists() for image in images)
+        return all(
+            (self.layout.done / runtime.import_name(image.archive)).exists() for image in images
+        )
 
     def _load(self, image: Image) -> None:
         # containerd's socket lies in the node's private /run; this is the way in.
-        socket = f"/proc/{self.layout.node_pid.read_text()}/root{CONTAINERD_SOCKET}"
+        socket = f"/proc/{self.layout.node_pid.read_text()}/root{runtime.SOCKET}"
         done = subprocess.run(
-            import_command(socket, image.archive), capture_output=True, text=True, check=False
+            runtime.import_command(socket, image.archive),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode != 0:
             self.check()
@@ -221,7 +220,7 @@ def _launch(
         configuration = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
         lifeline = Lifeline(layout, locks)
     except BaseException as error:
-        shutil.rmtree(layout.state, ignore_errors=True)
+        layout.remove_state()
         if isinstance(error, OSError):
             raise ClusterError(
                 f"cluster {name} could not be prepared: {error}. Expected to write below"

@@ -11,25 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_drainwatch.cluster.embedded import runtime
 from pytest_drainwatch.cluster.embedded.addresses import POD_RANGE, SERVICE_RANGE
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.plan import Component, Gate
 
-PAUSE_IMAGE = "docker.io/drainwatch/pause:1"
-CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 ETCD_PORT = 2379
 API_PORT = 6443
-BRIDGE = "cni0"
-
-
-def import_name(archive: Path) -> str:
-    """The name of the job that imports *archive*."""
-    return f"import-{archive.stem}"
-
-
-def import_command(socket: str, archive: Path) -> tuple[str, ...]:
-    """The command that gives containerd the images in *archive*."""
-    return ("ctr", "--address", socket, "--namespace=k8s.io", "images", "import", str(archive))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +32,7 @@ class NodeConfiguration:
         proxy_mode, min_sync_period_ms: see `ClusterSettings`.
         cni_bin: folder of the CNI plugins.
         restrict_oom: this machine lacks CAP_SYS_RESOURCE (FACTS M4).
+        filters_bridges: bridged packets pass the packet filter on this machine.
         images: archives that the node imports while it starts.
     """
 
@@ -57,6 +46,7 @@ class NodeConfiguration:
     min_sync_period_ms: int
     cni_bin: Path
     restrict_oom: bool
+    filters_bridges: bool = True
     images: tuple[Path, ...] = ()
 
     def components(self) -> tuple[Component, ...]:
@@ -69,8 +59,8 @@ class NodeConfiguration:
             ),
             *(
                 Component(
-                    name=import_name(archive),
-                    argv=import_command(CONTAINERD_SOCKET, archive),
+                    name=runtime.import_name(archive),
+                    argv=runtime.import_command(runtime.SOCKET, archive),
                     # Not earlier: while the API server starts, it needs every core.
                     gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
                     passing=True,
@@ -110,8 +100,13 @@ class NodeConfiguration:
     def files(self) -> dict[str, str]:
         """Content of every file in the layout's `config` folder, by name."""
         return {
-            "containerd.toml": self._containerd(),
-            "cni/10-drainwatch.conflist": json.dumps(self._network(), indent=1),
+            "containerd.toml": runtime.containerd_configuration(
+                self.layout.containerd,
+                cni_config=self.layout.config / "cni",
+                cni_bin=self.cni_bin,
+                restrict_oom=self.restrict_oom,
+            ),
+            "cni/10-drainwatch.conflist": runtime.network_configuration(self.pods),
             "kubelet.json": json.dumps(self._kubelet_configuration(), indent=1),
             "kube-proxy.json": json.dumps(self._proxy_configuration(), indent=1),
         }
@@ -129,6 +124,8 @@ class NodeConfiguration:
         ]
         if self.min_sync_period_ms != 1000:
             named.append(f"kube-proxy: minSyncPeriod {self.min_sync_period_ms} ms, not 1000 ms")
+        if not self.filters_bridges:
+            named.append("bridged packets bypass the packet filter (no br_netfilter here)")
         if self.restrict_oom:
             named.append("containerd: restrict_oom_score_adj (no CAP_SYS_RESOURCE here)")
         return tuple(named)
@@ -230,7 +227,7 @@ class NodeConfiguration:
             # Kubernetes 1.35 and later refuse cgroup v1 unless told not to.
             "failCgroupV1": False,
             "failSwapOn": False,
-            "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
+            "containerRuntimeEndpoint": f"unix://{runtime.SOCKET}",
             "tlsCertFile": self._pki("kubelet.crt"),
             "tlsPrivateKeyFile": self._pki("kubelet.key"),
             "authentication": {
@@ -264,55 +261,3 @@ class NodeConfiguration:
             "conntrack": {"maxPerCore": 0},
             self.proxy_mode: {"minSyncPeriod": f"{self.min_sync_period_ms}ms"},
         }
-
-    def _network(self) -> dict[str, Any]:
-        return {
-            "cniVersion": "0.4.0",
-            "name": "drainwatch",
-            "plugins": [
-                {
-                    "type": "bridge",
-                    "bridge": BRIDGE,
-                    "isGateway": True,
-                    "hairpinMode": True,
-                    "ipam": {
-                        "type": "host-local",
-                        "dataDir": "/run/cni/ipam",
-                        "ranges": [[{"subnet": self.pods}]],
-                        "routes": [{"dst": "0.0.0.0/0"}],
-                    },
-                },
-                {"type": "portmap", "capabilities": {"portMappings": True}},
-            ],
-        }
-
-    def _containerd(self) -> str:
-        def quoted(value: object) -> str:
-            return json.dumps(str(value))
-
-        return f"""\
-version = 2
-root = {quoted(self.layout.containerd)}
-state = "/run/containerd/state"
-
-[grpc]
-  address = {quoted(CONTAINERD_SOCKET)}
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "/run/containerd/opt"
-
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = {quoted(PAUSE_IMAGE)}
-  disable_apparmor = true
-  restrict_oom_score_adj = {str(self.restrict_oom).lower()}
-
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = {quoted(self.cni_bin)}
-    conf_dir = {quoted(self.layout.config / "cni")}
-
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
-
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-"""

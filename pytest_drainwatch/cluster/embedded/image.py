@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest_drainwatch
 from pytest_drainwatch.cluster import ClusterError, Log
+from pytest_drainwatch.cluster.embedded import runtime
 from pytest_drainwatch.cluster.embedded.archive import (
     Layer,
     image_config,
@@ -17,7 +18,6 @@ from pytest_drainwatch.cluster.embedded.archive import (
     write_archive,
 )
 from pytest_drainwatch.cluster.embedded.binary import find_pause
-from pytest_drainwatch.cluster.embedded.configuration import PAUSE_IMAGE
 from pytest_drainwatch.cluster.embedded.directories import cache_dir
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem, root_filesystem
 
@@ -39,7 +39,7 @@ def pause_image(log: Log) -> Image:
     """The image that holds a pod's namespaces open."""
     program = find_pause(log)
     layer = layer_bytes({"pause": (program.read_bytes(), 0o755)})
-    return _image(PAUSE_IMAGE, layer, entrypoint=["/pause"], environment=[], base=None)
+    return _image(runtime.PAUSE_IMAGE, layer, entrypoint=["/pause"], environment=[], base=None)
 
 
 def probe_image(log: Log) -> Image:

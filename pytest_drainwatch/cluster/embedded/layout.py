@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +67,19 @@ class Layout:
     def ended(self) -> Path:
         """Written by the reaper if the node ended unasked."""
         return self.logs / "ended.json"
+
+    def remove_state(self) -> None:
+        """Remove the state folder, the lock last: until then nobody takes it for a leftover."""
+        with contextlib.suppress(OSError):
+            for entry in self.state.iterdir():
+                if entry == self.lock:
+                    continue
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+            self.lock.unlink(missing_ok=True)
+            self.state.rmdir()
 
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"

@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
-def try_lock(path: Path) -> int | None:
-    """A descriptor that holds *path* exclusively, or `None` if someone else does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def try_lock(path: Path, *, create: bool = True) -> int | None:
+    """A descriptor that holds *path* exclusively, or `None` if someone else does.
+
+    Raises:
+        FileNotFoundError: it is not there and *create* is false.
+    """
+    made = os.O_CREAT if create else 0
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | made, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -142,6 +142,14 @@ def lacks_sys_resource() -> bool:
     return not _has_capability(_CAP_SYS_RESOURCE)
 
 
+def filters_bridges() -> bool:
+    """Whether packets between pods on one bridge pass the packet filter (br_netfilter).
+
+    Loading the module would change this machine, so it is taken as it is.
+    """
+    return Path("/proc/sys/net/bridge").exists()
+
+
 def carries_overlays(folder: Path) -> bool:
     """Whether an overlay's upper layer may lie in *folder*, as containerd needs.
 

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import IO
 
-from pytest_drainwatch.cluster.embedded import cgroups, mounts
+from pytest_drainwatch.cluster.embedded import cgroups, mounts, runtime
 from pytest_drainwatch.cluster.embedded.api import ApiClient
-from pytest_drainwatch.cluster.embedded.configuration import CONTAINERD_SOCKET, ETCD_PORT
+from pytest_drainwatch.cluster.embedded.configuration import ETCD_PORT
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.plan import Component, Gate, Plan
 
@@ -70,7 +70,7 @@ class Node:
         self._reaper.sendall(b"n")  # the network namespace is there
         socket.sethostname(plan.node_name)
         cgroups.create(plan.cgroup, cgroups.hierarchies())
-        mounts.build_view([self._layout.state, self._layout.logs])
+        mounts.build_view([Path(folder) for folder in plan.kept])
         if plan.volatile:
             folder = self._layout.state / plan.volatile
             folder.mkdir(exist_ok=True)
@@ -127,7 +127,7 @@ class Node:
     def _try(self, gate: Gate) -> bool:
         if gate is Gate.CONTAINERD:
             with socket.socket(socket.AF_UNIX) as probe:
-                return probe.connect_ex(CONTAINERD_SOCKET) == 0
+                return probe.connect_ex(runtime.SOCKET) == 0
         if gate is Gate.ETCD:
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", ETCD_PORT)) == 0

@@ -46,6 +46,7 @@ class Plan:
             could not reach a ClusterIP, for want of a default route.
         pod_range: what is masqueraded when it leaves the node.
         cgroup: the cluster's own root, relative to every hierarchy.
+        kept: folders that the node must see although it hides what lies around them.
         volatile: name of a folder below `state` that must be a tmpfs, or empty.
         components: in the order of their start.
     """
@@ -59,6 +60,7 @@ class Plan:
     service_range: str
     pod_range: str
     cgroup: str
+    kept: tuple[str, ...]
     volatile: str
     components: tuple[Component, ...]
 
@@ -78,5 +80,5 @@ def read_plan(path: Path) -> Plan:
         )
         for entry in document.pop("components")
     )
-    sources = tuple(document.pop("sources"))
-    return Plan(components=components, sources=sources, **document)
+    sources, kept = (tuple(document.pop(name)) for name in ("sources", "kept"))
+    return Plan(components=components, sources=sources, kept=kept, **document)

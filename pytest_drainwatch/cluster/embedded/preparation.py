@@ -51,6 +51,7 @@ def prepare(
         min_sync_period_ms=settings.min_sync_period_ms,
         cni_bin=machine.cni_bin(),
         restrict_oom=machine.lacks_sys_resource(),
+        filters_bridges=machine.filters_bridges(),
         images=images,
     )
     for file, content in configuration.files().items():
@@ -62,6 +63,8 @@ def prepare(
 
 def _plan(configuration: NodeConfiguration, block: Block) -> Plan:
     layout = configuration.layout
+    files = (configuration.binary, *configuration.images)
+    kept = (layout.state, layout.logs, *(file.parent for file in files))
     return Plan(
         state=str(layout.state),
         logs=str(layout.logs),
@@ -72,6 +75,7 @@ def _plan(configuration: NodeConfiguration, block: Block) -> Plan:
         service_range=str(SERVICE_RANGE),
         pod_range=configuration.pods,
         cgroup=configuration.cgroup,
+        kept=tuple(sorted({str(folder.resolve()) for folder in kept})),
         volatile="" if machine.carries_overlays(layout.state) else layout.containerd.name,
         components=configuration.components(),
     )

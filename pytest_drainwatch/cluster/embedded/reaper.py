@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -75,7 +74,7 @@ def clear(plan: Plan, node: int | None = None) -> list[Path]:
     subprocess.run(["ip", "link", "del", plan.link], stderr=subprocess.DEVNULL, check=False)
     left = cgroups.remove(plan.cgroup, cgroups.hierarchies())
     if not left:
-        shutil.rmtree(plan.state, ignore_errors=True)
+        Layout(state=Path(plan.state), logs=Path(plan.logs)).remove_state()
     return left
 
 

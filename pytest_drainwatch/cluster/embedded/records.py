@@ -101,14 +101,19 @@ def running() -> list[Record]:
 
 def leftovers() -> list[str]:
     """Names of clusters of which only remains are there."""
-    return [state.name for state in _states() if not _is_held(state)]
+    return [s.name for s in _states() if (s / "lock").exists() and not _is_held(s)]
 
 
 def sweep(log: Log) -> None:
     """Remove what clusters left whose reaper was killed, and name each."""
     with _no_other():
         for state in _states():
-            lock = try_lock(state / "lock")
+            try:
+                lock = try_lock(state / "lock", create=False)
+            except FileNotFoundError:
+                # The lock goes last: its reaper is, or was, about to remove the folder.
+                Layout(state=state, logs=state).remove_state()
+                continue
             if lock is None:
                 continue
             try:
@@ -143,7 +148,7 @@ def stop(name: str) -> None:
         )
     reaper.ask_to_stop(record.reaper)
     deadline = time.monotonic() + _DOWN_TIMEOUT_S
-    while _is_held(clusters_dir() / name):
+    while _is_held(clusters_dir() / name) or (clusters_dir() / name).exists():
         if time.monotonic() > deadline:
             raise ClusterError(
                 f"cluster {name} still runs {_DOWN_TIMEOUT_S:.0f} s after it was told to stop:"
@@ -167,7 +172,7 @@ def _states() -> list[Path]:
 
 def _is_held(state: Path) -> bool:
     try:
-        lock = try_lock(state / "lock")
+        lock = try_lock(state / "lock", create=False)
     except FileNotFoundError:
         return False
     if lock is None:
@@ -182,14 +187,14 @@ def _read(state: Path) -> Record:
 
 
 def _clear(state: Path, log: Log) -> None:
-    plan_file = Layout(state=state, logs=state).plan
+    layout = Layout(state=state, logs=state)
     with contextlib.suppress(OSError, ValueError, TypeError):
-        left = reaper.clear(read_plan(plan_file))
+        left = reaper.clear(read_plan(layout.plan))
         for path in left:
             log(f"  {path} can't be removed: something still runs in it")
         if left:
             return
-    shutil.rmtree(state, ignore_errors=True)
+    layout.remove_state()
 
 
 def _prune_logs() -> None:
