@@ -26,6 +26,7 @@ class PytestProgress:
         self._verbose = config.get_verbosity() > 0
         self._live = self._verbose and bool(self._terminal and self._terminal.isatty)
         self._status_at = 0.0
+        self._showing = False
         self._phase = ""
 
     def line(self, text: str) -> None:
@@ -48,13 +49,19 @@ class PytestProgress:
         self._status_at = now
         with self._uncaptured():
             self._terminal.rewrite(f"drainwatch: {self._phase}: {text}", erase=True)
+        self._showing = True
 
     def _write(self, text: str) -> None:
         if not self._verbose or self._terminal is None:
             return
         with self._uncaptured():
-            self._terminal.ensure_newline()
-            self._terminal.write_line(text)
+            if self._showing:  # take the place of the status line
+                self._terminal.rewrite(text, erase=True)
+                self._terminal.write("\n")
+                self._showing = False
+            else:
+                self._terminal.ensure_newline()
+                self._terminal.write_line(text)
 
     @contextmanager
     def _uncaptured(self) -> Iterator[None]:

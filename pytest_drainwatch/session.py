@@ -183,15 +183,16 @@ def _scenario_of(item: pytest.Item) -> Scenario | None:
 
 
 def _properties(trial: Trial) -> list[tuple[str, object]]:
-    from pytest_drainwatch.render.terminal import counts, duration
+    from pytest_drainwatch.core.flow import Proto
+    from pytest_drainwatch.render.terminal import counts, duration, ends
 
-    summary = trial.summary
     return [
         (PROPERTY + "scenario", trial.scenario.id),
+        (PROPERTY + "sigterm", duration(trial.summary.trigger_to_sigterm_ns)),
         (PROPERTY + "tcp", counts(trial.tcp)),
+        (PROPERTY + "tcp_ended", ends(trial.flows, Proto.TCP)),
         (PROPERTY + "udp", counts(trial.udp)),
-        (PROPERTY + "sigterm", duration(summary.trigger_to_sigterm_ns)),
-        (PROPERTY + "last_flow_end", duration(summary.sigterm_to_last_flow_terminal_ns)),
+        (PROPERTY + "udp_ended", ends(trial.flows, Proto.UDP)),
         (PROPERTY + "exit", ",".join(str(code) for code in trial.exit_codes) or "not measured"),
         (PROPERTY + "report", str(trial.folder / "report.json")),
     ]
@@ -206,5 +207,5 @@ def _found(terminal: TerminalReporter) -> Iterator[dict[str, str]]:
 
 
 def _row(values: dict[str, str]) -> tuple[str, ...]:
-    names = ("scenario", "tcp", "udp", "sigterm", "last_flow_end", "exit", "report")
+    names = ("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "exit", "report")
     return tuple(values.get(PROPERTY + name, "") for name in names)

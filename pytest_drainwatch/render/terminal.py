@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import Bounds, Counts, FlowReport, Report, TimelineEntry
+from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 
 NOT_MEASURED = "not measured"
+RUN_COLUMNS = ("SCENARIO", "SIGTERM", "TCP", "ENDED AT", "UDP", "ENDED AT", "EXIT", "REPORT")
 
 
 def duration(at: Bounds | None) -> str:
@@ -75,9 +78,7 @@ def timeline(entries: Iterable[TimelineEntry], limit: int | None = None) -> list
 
 def trial_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     """The table of a run: one row a trial."""
-    return table(
-        [("SCENARIO", "TCP", "UDP", "SIGTERM", "LAST END AFTER SIGTERM", "EXIT", "REPORT"), *rows]
-    )
+    return table([RUN_COLUMNS, *rows])
 
 
 def counts(found: Counts) -> str:
@@ -88,6 +89,15 @@ def counts(found: Counts) -> str:
         f"{number}/{found.total} {name}" if name != "none" else f"{number}/{found.total} survived"
         for name, number in found.mechanisms.items()
     )
+
+
+def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
+    """When the target's flows of a transport ended, from the first to the last, from t = 0."""
+    targets = [flow for flow in flows if flow.proto is proto and flow.role is Role.TARGET]
+    found = [flow.terminal_ns for flow in targets if flow.terminal_ns is not None]
+    if not found:
+        return "-"
+    return duration((min(lo for lo, _ in found), max(hi for _, hi in found)))
 
 
 def table(

@@ -22,8 +22,8 @@ def test_a_kept_promise_passes_and_a_broken_one_fails(drain_suite: pytest.Pytest
             "*sigterm_received*",
             "all of it: drainwatch show results/*/exit-now-delete/r00/report.json",
             "*- drainwatch -*",
-            "*SCENARIO*TCP*UDP*SIGTERM*AFTER SIGTERM*EXIT*REPORT*",
-            "*drain-delete*1/1 announced-fin*40 ms*results/*/drain-delete/r00/report.json",
+            "*SCENARIO*SIGTERM*TCP*ENDED AT*UDP*ENDED AT*EXIT*REPORT*",
+            "*drain-delete*40 ms*1/1 announced-fin*5040..5041 ms*results/*/drain-delete/r00/report.json",
         ]
     )
 
