@@ -61,6 +61,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return session.header(config)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    session.check_markers(items)
+
+
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     return session.forecast(config, items)
 

@@ -118,6 +118,17 @@ def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
     ]
 
 
+def check_markers(items: Iterable[pytest.Item]) -> None:
+    """A marker that says something we do not do is an error, never ignored."""
+    for item in items:
+        for marker in item.iter_markers("trial"):
+            if marker.args or marker.kwargs:
+                given = ", ".join([*map(repr, marker.args), *marker.kwargs])
+                raise pytest.UsageError(
+                    f"{item.nodeid}: @pytest.mark.trial takes no arguments, got: {given}"
+                )
+
+
 def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
     """A trial was measured: keep it with its test, its headlines on the test's reports.
 

@@ -45,7 +45,7 @@ def register(subparsers: Any) -> None:
     client.add_argument("--udp-rate", type=float, default=60, metavar="HZ")
     client.add_argument("--source", help="the address to connect from")
     client.add_argument("--target", help="a pod UID: dial until all flows are on that pod")
-    client.add_argument("--seconds", type=float, help="stop by itself after so long")
+    client.add_argument("--seconds", type=float, help="stop after holding so long")
     client.add_argument("--recording", type=Path, default=Path("client-recording.jsonl"))
     client.set_defaults(run=run_client)
 
@@ -96,8 +96,12 @@ def run_client(arguments: argparse.Namespace) -> int:
     """Hold flows, show them live, and write a recording."""
     try:
         address = str(socket.getaddrinfo(arguments.host, None, type=socket.SOCK_STREAM)[0][4][0])
-    except OSError as error:
-        print(f"{arguments.host}: {error}; expected a resolvable host", file=sys.stderr)
+    except (OSError, UnicodeError) as error:
+        print(
+            f"host {arguments.host!r}: {error}; expected an address or a name that resolves. "
+            "Look at: getent hosts",
+            file=sys.stderr,
+        )
         return USAGE
     recording: Path = arguments.recording
     part = recording.with_name(f".{recording.name}.part")
@@ -153,7 +157,7 @@ def _hold(config: dict[str, object], seconds: float | None) -> dict[str, Any]:
     agent.stdin.write(json.dumps(config).encode() + b"\n")
     agent.stdin.flush()
     last: dict[str, Any] = {}
-    until = None if seconds is None else time.monotonic() + seconds
+    until: float | None = None  # counted from when all flows are open
     # The agent ignores Ctrl-C; here it means "stop, and show what was seen".
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -164,6 +168,8 @@ def _hold(config: dict[str, object], seconds: float | None) -> dict[str, Any]:
             if line is not None:
                 last = json.loads(line)
                 _show_live(last)
+                if until is None and seconds is not None and last["phase"] == "holding":
+                    until = time.monotonic() + seconds
     except KeyboardInterrupt:
         pass
     signal.signal(signal.SIGINT, signal.SIG_IGN)

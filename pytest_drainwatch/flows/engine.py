@@ -7,6 +7,7 @@ waits for a reply, and nothing decides what a reply means.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from time import monotonic_ns
 
@@ -24,6 +25,7 @@ from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.status import Phase, StatusPipe, as_json, count
 
 SENDS_PER_TURN = 64  # then the sockets are polled again
+POSTPONED_PER_TURN = 4
 STATUS_S = 0.15
 STATUS_MANY_S = 0.5
 MANY_FLOWS = 1000
@@ -56,6 +58,7 @@ class Engine:
         self._timer: asyncio.TimerHandle | None = None
         self._armed_ns = 0
         self._change_due = False
+        self._postponed: deque[Callable[[], None]] = deque()
         self._first_ends: list[dict[str, object]] = []
         self._stopping = asyncio.Event()
         self._fleets: dict[str, Fleet] = {}
@@ -118,7 +121,9 @@ class Engine:
         self._loop.remove_reader(flow.fd)
 
     def soon(self, call: Callable[[], None]) -> None:
-        self._loop.call_soon(call)
+        self._postponed.append(call)
+        if len(self._postponed) == 1:
+            self._loop.call_soon(self._catch_up)
 
     def start_sending(self, flow: Flow) -> None:
         self._schedule.add(flow, flow.index, monotonic_ns())
@@ -149,6 +154,18 @@ class Engine:
             errno=failed.last,
             failed=failed.failed,
         )
+
+    def _catch_up(self) -> None:
+        """Some of what was postponed; then the sockets are polled again, so that one
+        flow's books do not delay the stamps of another. A quarter of a long queue at
+        once keeps it from growing without end."""
+        postponed = self._postponed
+        for _ in range(max(POSTPONED_PER_TURN, len(postponed) // 4)):
+            if not postponed:
+                return
+            postponed.popleft()()
+        if postponed:
+            self._loop.call_soon(self._catch_up)
 
     # --- sending -------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from collections import deque
 from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.recording import dump_observation
 
-LINES_PER_TURN = 200
+LINES_PER_TURN = 8
 
 
 class Recorder:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
 
-QUANTUM_NS = 1_000_000
+QUANTUM_NS = 500_000
 STALL_NS = 20_000_000
 DELIVERY_NS = 200_000
 

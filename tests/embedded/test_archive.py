@@ -71,8 +71,8 @@ def test_archive_names_image_and_layers(tmp_path: Path) -> None:
         manifest = json.load(tar.extractfile("manifest.json"))  # type: ignore[arg-type]
         document = json.load(tar.extractfile(manifest[0]["Config"]))  # type: ignore[arg-type]
     assert manifest[0]["RepoTags"] == ["example/pause:1"]
-    assert manifest[0]["Layers"] == [f"{digest}.tar"]
-    assert manifest[0]["Config"] == f"{hashlib.sha256(config).hexdigest()}.json"
+    assert manifest[0]["Layers"] == [f"blobs/sha256/{digest}"]
+    assert manifest[0]["Config"] == f"blobs/sha256/{hashlib.sha256(config).hexdigest()}"
     assert document["rootfs"]["diff_ids"] == [f"sha256:{digest}"]
 
 

@@ -18,12 +18,14 @@ from pytest_drainwatch.core.classify import classify
 from pytest_drainwatch.core.flow import Proto, live
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.flows import icmp
 from pytest_drainwatch.flows.clocks import Exchanges
 from pytest_drainwatch.flows.dial import DialFailed
 from pytest_drainwatch.flows.flow import Flow
-from pytest_drainwatch.flows.protocol import LineStream
+from pytest_drainwatch.flows.protocol import LineDatagram, LineStream
 from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.tcp import TcpFlow
+from pytest_drainwatch.flows.udp import UdpFlow
 from tests.loopback.servers import pong
 
 BOOKS = {
@@ -118,6 +120,32 @@ def test_what_lay_in_the_buffer_counts(
     assert [o.event for o in seen if o.event not in BOOKS] == events
     assert seen[-1].data["errno"] == ("ECONNRESET" if reset else "EPIPE")
     assert classify(live(Proto.TCP, seen, frozenset())) == verdict
+
+
+def test_a_datagram_whose_send_reported_an_older_error_is_sent_again() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        address = server.getsockname()
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    icmp.enable(client)
+    client.connect(address)
+    client.setblocking(False)
+    bench = Bench()
+    now = time.monotonic_ns()
+    flow = UdpFlow(bench, "udp-0001", 1, client, LineDatagram(), Interval(now, now), 1_000_000)
+    flow.keep()
+    flow.send()  # refused, which nobody reads
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(address)
+        server.settimeout(5)
+        flow.send()  # the kernel reports that refusal instead of sending
+        assert server.recv(100) == b"hello 2\n"
+    flow.finish(time.monotonic_ns())
+    bench.selector.close()
+    refused, lost, end = bench.seen
+    assert (refused.event, refused.data["seq"]) == (Event.FLOW_ICMP, 1)
+    assert (lost.event, lost.data["count"]) == (Event.FLOW_UNANSWERED, 2)
+    assert end.data == {"sent": 2, "answered": 0, "last_seq": None, "unsent": 0}
 
 
 class Broken:

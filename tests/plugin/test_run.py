@@ -158,6 +158,20 @@ def test_a_bad_option_is_a_usage_error(
     result.stderr.fnmatch_lines([f"ERROR: *{said}*"])
 
 
+def test_a_marker_that_asks_for_what_there_is_not_is_refused(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.trial(repeat=5)
+        def test_it(): pass
+        """
+    )
+    result = suite.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *trial takes no arguments, got: repeat"])
+
+
 def test_help_survives_a_bad_ini(suite: pytest.Pytester) -> None:
     suite.makeini("[pytest]\ndw_drain = soon\n")
     assert suite.runpytest().ret == pytest.ExitCode.USAGE_ERROR

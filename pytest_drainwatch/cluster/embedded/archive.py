@@ -12,12 +12,14 @@ import json
 import platform
 import re
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-_BLOCK = 1 << 20
+_BLOBS = "blobs/sha256"
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_NAME = "io.containerd.image.name"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -89,29 +91,70 @@ def image_config(
         "config": {"Entrypoint": list(entrypoint), "Env": list(environment)},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
     }
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+    return _json(document)
 
 
-def write_archive(target: Path, reference: str, layers: Sequence[Layer], config: bytes) -> None:
-    """Write a docker-archive, as `ctr images import` and `docker load` take it."""
-    name = hashlib.sha256(config).hexdigest()
-    manifest = [
+def write_archive(
+    target: Path,
+    reference: str,
+    layers: Sequence[Layer],
+    config: bytes,
+    *,
+    omitted: Collection[Layer] = (),
+) -> None:
+    """Write an image archive, as `ctr images import` and `docker load` take it.
+
+    It is an OCI layout with Docker's manifest beside, as `docker save` writes it.
+
+    Args:
+        omitted: layers that whoever imports it has already; such an archive is for
+            containerd only.
+    """
+    described = _described(config, "application/vnd.oci.image.config.v1+json")
+    manifest = _json(
         {
-            "Config": f"{name}.json",
-            "RepoTags": [reference],
-            "Layers": [f"{layer.digest}.tar" for layer in layers],
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST,
+            "config": described,
+            "layers": [
+                {
+                    "mediaType": "application/vnd.oci.image.layer.v1.tar",
+                    "digest": f"sha256:{layer.digest}",
+                    "size": layer.path.stat().st_size,
+                }
+                for layer in layers
+            ],
         }
-    ]
+    )
+    blobs = {hashlib.sha256(content).hexdigest(): content for content in (config, manifest)}
+    named = {**_described(manifest, _MANIFEST), "annotations": {_NAME: reference}}
+    for_docker = {
+        "Config": f"{_BLOBS}/{hashlib.sha256(config).hexdigest()}",
+        "RepoTags": [reference],
+        "Layers": [f"{_BLOBS}/{layer.digest}" for layer in layers],
+    }
+    files = {f"{_BLOBS}/{digest}": content for digest, content in blobs.items()} | {
+        "index.json": _json({"schemaVersion": 2, "manifests": [named]}),
+        "manifest.json": _json([for_docker]),
+        "oci-layout": _json({"imageLayoutVersion": "1.0.0"}),
+    }
     with tarfile.open(target, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for layer in layers:
-            entry = tarfile.TarInfo(f"{layer.digest}.tar")
-            entry.size = layer.path.stat().st_size
-            with layer.path.open("rb") as content:
-                tar.addfile(entry, content)
-        for file, data in (
-            (f"{name}.json", config),
-            ("manifest.json", json.dumps(manifest).encode()),
-        ):
-            entry = tarfile.TarInfo(file)
+            if layer not in omitted:
+                entry = tarfile.TarInfo(f"{_BLOBS}/{layer.digest}")
+                entry.size = layer.path.stat().st_size
+                with layer.path.open("rb") as content:
+                    tar.addfile(entry, content)
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
+
+
+def _described(content: bytes, kind: str) -> dict[str, Any]:
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return {"mediaType": kind, "digest": digest, "size": len(content)}
+
+
+def _json(document: Any) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

@@ -25,7 +25,8 @@ from pytest_drainwatch.cluster.embedded.lifeline import Lifeline
 from pytest_drainwatch.cluster.embedded.preparation import node_name, prepare
 
 READY_TIMEOUT_S = 90.0
-_POLL_S = 0.02
+# Each look costs the API server a millisecond that a crowded machine lacks.
+_POLL_S = 0.05
 
 
 class EmbeddedCluster:
@@ -150,6 +151,7 @@ class EmbeddedCluster:
         )
 
     def _load(self, image: Image) -> None:
+        self.check()
         # containerd's socket lies in the node's private /run; this is the way in.
         socket = f"/proc/{self.layout.node_pid.read_text()}/root{runtime.SOCKET}"
         done = subprocess.run(
@@ -195,8 +197,10 @@ def start_embedded(
     try:
         _record(cluster, settings)
         cluster.wait_whole(images, READY_TIMEOUT_S)
-    except BaseException:
+    except BaseException as error:
         cluster.close()
+        if isinstance(error, OSError):
+            cluster.check()  # its files went with it: say why, not which
         raise
     return cluster
 

@@ -86,7 +86,8 @@ def _image(
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name.split(':')[0].rsplit('/', 1)[1]}-{identity}.tar"
     if not archive.exists():
-        own = folder / f".{identity}.{os.getpid()}"
+        # Workers of one run build side by side: the process id keeps them apart.
+        own = folder / f".{identity}.{os.getpid()}.layer"
         own.write_bytes(layer)
         partial = own.with_suffix(".part")
         write_archive(partial, reference, [*below, Layer(path=own, digest=digest)], config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -23,6 +24,7 @@ class Lifeline:
         # Both ends are close-on-exec, so that no other child keeps the cluster alive.
         read, self._write = os.pipe()
         self._held = True
+        self._detached = False
         package_parent = Path(pytest_drainwatch.__file__).parents[1]
         # -S: the reaper needs no site-packages, and looking them up costs a start-up time.
         try:
@@ -60,19 +62,24 @@ class Lifeline:
 
     def detach(self) -> None:
         """Let the cluster live on after this process."""
-        os.write(self._write, reaper.DETACH)
-        self._drop()
+        self._detached = True
+        self._drop(reaper.DETACH)
 
     def end(self) -> bool:
         """End the cluster; `False` if the reaper is still at it when patience ends."""
+        if self._detached:
+            return True
         if self._held:
-            self._drop()
+            self._drop(reaper.END)
         try:
             self._process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return False
         return True
 
-    def _drop(self) -> None:
+    def _drop(self, message: bytes) -> None:
         self._held = False
+        # Said aloud: a child forked without exec may hold the pipe open after us.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._write, message)
         os.close(self._write)

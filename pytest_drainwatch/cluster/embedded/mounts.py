@@ -11,10 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-MS_RDONLY = 1
-MS_REMOUNT = 32
 MS_BIND = 4096
-MS_MOVE = 8192
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MS_SHARED = 1 << 20

@@ -25,7 +25,7 @@ from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.plan import Component, Gate, Plan
 
 NODE_LINK = "eth0"
-_GATE_POLL_S = 0.02
+_GATE_POLL_S = 0.03
 
 
 class Node:

@@ -26,7 +26,8 @@ from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.node import NODE_LINK, Node
 from pytest_drainwatch.cluster.embedded.plan import Plan, read_plan
 
-DETACH = b"d"
+# What the owner may say through the lifeline; its end of file means END as well.
+DETACH, END = b"d", b"e"
 
 
 def main(argv: Sequence[str]) -> int:

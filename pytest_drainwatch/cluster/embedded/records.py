@@ -105,7 +105,7 @@ def leftovers() -> list[str]:
 
 
 def sweep(log: Log) -> None:
-    """Remove what clusters left whose reaper was killed, and name each."""
+    """Remove what clusters left that were killed together with their reaper; name each."""
     with _no_other():
         for state in _states():
             try:
@@ -117,7 +117,7 @@ def sweep(log: Log) -> None:
             if lock is None:
                 continue
             try:
-                log(f"removing what cluster {state.name} left behind: its reaper was killed")
+                log(f"removing what cluster {state.name} left behind when it was killed")
                 _clear(state, log)
             finally:
                 os.close(lock)

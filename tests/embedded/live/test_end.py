@@ -89,7 +89,8 @@ def test_ends_with_its_owner(owner: subprocess.Popen[str], number: int) -> None:
     owner.wait()
     assert host.eventually(lambda: nothing_is_left(name, int(node)), within_s=5)
     assert host.differences(before, host.snapshot(), cluster=name, link=link) == []
-    start().close()
+    if number == signal.SIGKILL:
+        start().close()  # and the next start works
 
 
 def test_killed_reaper_takes_the_node_with_it_and_is_swept_up() -> None:
@@ -167,3 +168,16 @@ def test_clusters_side_by_side_have_addresses_of_their_own() -> None:
         first.close()
         second.check()
         second.close()
+
+
+def test_closes_while_a_forked_child_lives_on() -> None:
+    cluster = start()
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    began = time.monotonic()
+    cluster.close()
+    assert time.monotonic() - began < 1
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
