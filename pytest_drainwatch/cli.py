@@ -153,7 +153,8 @@ def _add_derive(commands: Any) -> None:
 def _derive(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import report
     from pytest_drainwatch.core.clock import ClockError
-    from pytest_drainwatch.core.derive import CannotDerive, derive
+    from pytest_drainwatch.core.derive import derive
+    from pytest_drainwatch.core.moments import CannotDerive
     from pytest_drainwatch.core.recording import RecordingError, loads
     from pytest_drainwatch.recorder import write_atomic
 

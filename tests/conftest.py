@@ -2,4 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 pytest_plugins = ["pytester"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where no cluster can be started, say so and run the rest."""
+    needing = [item for item in items if item.get_closest_marker("cluster")]
+    if not needing:
+        return
+    from pytest_drainwatch.cluster import ClusterError, choose_provider
+
+    try:
+        choose_provider()
+    except ClusterError as error:
+        for item in needing:
+            item.add_marker(pytest.mark.skip(reason=str(error)))

@@ -7,7 +7,6 @@ the cluster say, and the probe? What lies between those?
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pytest_drainwatch.core import clock, transitions
@@ -26,18 +25,14 @@ from pytest_drainwatch.core.document import (
     TrialReport,
     TriggerReport,
 )
-from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.flow_report import flow_reports
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.moments import CannotDerive, Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording
-from pytest_drainwatch.core.summary import Moments, summarise
+from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
-
-
-class CannotDerive(ValueError):
-    """The recording holds no trial to judge: it is void, interrupted or incomplete."""
 
 
 def derive(recording: Recording) -> Report:
@@ -48,11 +43,11 @@ def derive(recording: Recording) -> Report:
     """
     seen = recording.observations
     _refuse_void(seen)
-    start = _trigger(seen)
+    start = start_of(seen)
     offsets = clock.offsets(recording.header.clock, seen)
     changes = tuple(transitions.transitions(seen))
     flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen))
-    moments = _moments(seen, start, changes, flows, offsets)
+    moments = moments_of(seen, start, changes, flows, offsets)
     notes = [*_notes(recording, start, moments, flows, changes)]
     clocks = tuple(
         ClockReport(
@@ -104,16 +99,6 @@ def environment(recording: Recording) -> Environment:
     return Environment(**known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trigger:
-    """The accepted call; t = 0 is when it was sent."""
-
-    t0_ns: int
-    accepted: Observation
-    targets: frozenset[str]
-    blocked: tuple[Observation, ...]
-
-
 def _refuse_void(seen: Sequence[Observation]) -> None:
     for observation in seen:
         if observation.event in (Event.VOID, Event.INTERRUPTED):
@@ -124,85 +109,11 @@ def _refuse_void(seen: Sequence[Observation]) -> None:
             )
 
 
-def _trigger(seen: Sequence[Observation]) -> _Trigger:
-    accepted = [o for o in seen if o.event is Event.TRIGGER_ACCEPTED]
-    if len(accepted) != 1:
-        raise CannotDerive(
-            f"expected one accepted trigger, found {len(accepted)}; "
-            "the recording ends before the trigger or holds several trials"
-        )
-    return _Trigger(
-        t0_ns=accepted[0].at.lo,
-        accepted=accepted[0],
-        targets=frozenset(_texts(accepted[0].data.get("targets"))),
-        blocked=tuple(o for o in seen if o.event is Event.TRIGGER_BLOCKED),
-    )
-
-
 def _workload(seen: Iterable[Observation]) -> frozenset[str]:
     return frozenset(o.subject for o in seen if o.event is Event.POD)
 
 
-def _moments(
-    seen: Sequence[Observation],
-    start: _Trigger,
-    changes: Sequence[Transition],
-    flows: Sequence[FlowReport],
-    offsets: Mapping[str, clock.Offset],
-) -> Moments:
-    """The instants of the target pods; of several pods, the first to change counts.
-
-    Lower bounds come from causes: nothing of this happens before the trigger was
-    sent, and a container that still answered had not terminated.
-    """
-    of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
-
-    def first(event: str, not_before_ns: int = start.t0_ns) -> Interval | None:
-        received = [c.received_ns for c in of_targets if c.event == event]
-        if not received:
-            return None
-        return Interval(min(not_before_ns, received[0]), received[0])
-
-    terms = [
-        at
-        for o in seen
-        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
-        if (at := clock.to_harness(o, offsets)) is not None
-    ]
-    alive_ns = max(
-        (
-            _int(o.data.get("last_sent_ns"), o.at.lo)
-            for o in seen
-            if o.event is Event.FLOW_ANSWERED
-            and str(o.data.get("responder")).partition("/")[0] in start.targets
-        ),
-        default=start.t0_ns,
-    )
-    many = len(start.targets) > 1
-    return Moments(
-        sigterm=min(terms, key=lambda at: (at.hi, at.lo), default=None),
-        deletion=first(transitions.POD_DELETION_TIMESTAMP_SET),
-        ready_false=first(transitions.ENDPOINT_READY_FALSE),
-        endpoint_removed=first(transitions.ENDPOINT_REMOVED),
-        container_terminated=first(
-            transitions.CONTAINER_TERMINATED,
-            start.t0_ns if many else max(start.t0_ns, alive_ns),
-        ),
-        last_tcp_end=_last_end(f for f in flows if f.proto is Proto.TCP),
-        last_end=_last_end(flows),
-    )
-
-
-def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
-    """When the last target flow ended; None while one of them has no end."""
-    targets = [flow for flow in flows if flow.role is Role.TARGET]
-    ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns]
-    if not ends:
-        return None
-    return Interval(max(e.lo for e in ends), max(e.hi for e in ends))
-
-
-def _trigger_report(start: _Trigger, moments: Moments) -> TriggerReport:
+def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
     accepted = start.accepted.at.since(start.t0_ns)
     effective = moments.deletion.since(start.t0_ns) if moments.deletion else None
     return TriggerReport(
@@ -238,7 +149,7 @@ def _container_exits(
 
 def _notes(
     recording: Recording,
-    start: _Trigger,
+    start: Start,
     moments: Moments,
     flows: Sequence[FlowReport],
     changes: Sequence[Transition],

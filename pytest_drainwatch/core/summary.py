@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pytest_drainwatch.core.classify import Outcome, Role
 from pytest_drainwatch.core.document import (
@@ -16,19 +15,7 @@ from pytest_drainwatch.core.document import (
 )
 from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
-    """Instants on the harness's clock; flow ends are already counted from t = 0."""
-
-    sigterm: Interval | None
-    deletion: Interval | None
-    ready_false: Interval | None
-    endpoint_removed: Interval | None
-    container_terminated: Interval | None
-    last_tcp_end: Interval | None
-    last_end: Interval | None
+from pytest_drainwatch.core.moments import Moments
 
 
 def summarise(flows: Sequence[FlowReport], moments: Moments, t0_ns: int) -> Summary:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest_drainwatch import report
 from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.clock import ClockError
-from pytest_drainwatch.core.derive import CannotDerive, derive
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording, RecordingError, dumps, loads, merge
@@ -68,14 +69,25 @@ def test_an_ordinary_drain() -> None:
 def test_derived_durations_are_intervals() -> None:
     found = derive(ordinary()).trial.summary
     assert found.trigger_to_sigterm_ns == (40 * MS, 40 * MS)
-    assert found.trigger_to_endpoint_removed_ns == (0, 5208 * MS)
-    # A container that still answered at 5099.8 ms had not terminated.
+    # A container that still answered at 5099.8 ms had not terminated, and an endpoint
+    # outlives its pod's containers.
     assert found.trigger_to_container_terminated_ns == (round(5099.8 * MS), 5200 * MS)
+    assert found.trigger_to_endpoint_removed_ns == (round(5099.8 * MS), 5208 * MS)
     assert found.sigterm_to_last_flow_terminal_ns == (5061 * MS, round(5061.6 * MS))
     # Negative values are kept: ready:false may precede the SIGTERM stamp.
     assert found.sigterm_to_ready_false_ns == (-40 * MS, -20 * MS)
     assert found.sigterm_to_ready_false_ms == -20
     assert found.dead_endpoint_window_ms == 106
+
+
+def test_an_endpoint_that_went_before_its_container_is_bounded_by_the_trigger_only() -> None:
+    frames = [
+        s.endpoints(-5900, (OLD, True, True, False)),
+        s.endpoints(300),
+        *[o for o in s.cluster() if o.event is Event.POD],
+    ]
+    found = derive(s.recording([s.accepted()], drained(), frames)).trial.summary
+    assert found.trigger_to_endpoint_removed_ns == (0, 300 * MS)
 
 
 def test_what_was_not_seen_is_null_with_a_note() -> None:

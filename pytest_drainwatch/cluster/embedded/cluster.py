@@ -16,6 +16,7 @@ from pytest_drainwatch.cluster.embedded.api import ApiClient
 from pytest_drainwatch.cluster.embedded.binary import find_binary
 from pytest_drainwatch.cluster.embedded.image import (
     Image,
+    base_image,
     pause_image,
     probe_image,
     probe_image_if_cached,
@@ -23,6 +24,8 @@ from pytest_drainwatch.cluster.embedded.image import (
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.lifeline import Lifeline
 from pytest_drainwatch.cluster.embedded.preparation import node_name, prepare
+from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
+from pytest_drainwatch.cluster.embedded.store import begin_from, image_store
 
 READY_TIMEOUT_S = 90.0
 # Each look costs the API server a millisecond that a crowded machine lacks.
@@ -46,6 +49,8 @@ class EmbeddedCluster:
         why: str,
         log: Log,
         deviations: tuple[str, ...],
+        images: Sequence[Image],
+        has_base: bool,
     ) -> None:
         self.name = name
         self.why = why
@@ -55,6 +60,8 @@ class EmbeddedCluster:
         self._lifeline = lifeline
         self._log = log
         self._deviations = deviations
+        self._images = images
+        self._has_base = has_base
         self._loaded: set[str] = set()
 
     @property
@@ -75,7 +82,7 @@ class EmbeddedCluster:
         return self._lifeline.reaper
 
     def ensure_probe_image(self) -> str:
-        image = probe_image(self._log)
+        image = probe_image(self._log, thin=self._has_base)
         if image.reference not in self._loaded:
             self._load(image)
             self._loaded.add(image.reference)
@@ -112,8 +119,8 @@ class EmbeddedCluster:
         records.detached(self.layout)
         self._lifeline.detach()
 
-    def wait_whole(self, images: Sequence[Image], timeout_s: float) -> None:
-        """Wait until the node is Ready, takes pods, and has the *images*.
+    def wait_whole(self, timeout_s: float) -> None:
+        """Wait until the node is Ready, takes pods, and has the images it was started with.
 
         Raises:
             ClusterError: a component died, or the time is up.
@@ -127,7 +134,7 @@ class EmbeddedCluster:
                 node = api.get_json(f"/api/v1/nodes/{name}")
                 if ready_after is None and _is_ready(node):
                     ready_after = time.monotonic() - began
-                if ready_after is not None and _takes_pods(node, api) and self._has(images):
+                if ready_after is not None and _takes_pods(node, api) and self._has_images():
                     break
                 self.check()
                 if time.monotonic() - began > timeout_s:
@@ -139,16 +146,15 @@ class EmbeddedCluster:
                 time.sleep(_POLL_S)
         finally:
             api.close()
-        self._loaded.update(image.reference for image in images)
+        self._loaded.update(image.reference for image in self._images)
         self._log(
             f"cluster {self.name}: node Ready after {ready_after:.1f} s,"
             f" takes pods after {time.monotonic() - began:.1f} s"
         )
 
-    def _has(self, images: Sequence[Image]) -> bool:
-        return all(
-            (self.layout.done / runtime.import_name(image.archive)).exists() for image in images
-        )
+    def _has_images(self) -> bool:
+        jobs = (runtime.import_name(image.archive) for image in self._images)
+        return all((self.layout.done / job).exists() for job in jobs)
 
     def _load(self, image: Image) -> None:
         self.check()
@@ -189,14 +195,15 @@ def start_embedded(
     machine.check()
     records.sweep(log)
     binary = find_binary(settings.kube_version, given=settings.kube_bin, log=log)
-    # The probe comes along if it is at hand: while the API server starts, time is free.
-    images = [pause_image(log), *probe_image_if_cached()]
+    pause = pause_image(log)
+    base = cached_root_filesystem()
+    store = image_store((pause, base_image(base)), log) if base else None
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
     layout, lock = records.new_layout(name, logs_dir)
-    cluster = _launch(name, settings, layout, lock, binary, images, why=why, log=log)
+    cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
     try:
         _record(cluster, settings)
-        cluster.wait_whole(images, READY_TIMEOUT_S)
+        cluster.wait_whole(READY_TIMEOUT_S)
     except BaseException as error:
         cluster.close()
         if isinstance(error, OSError):
@@ -211,7 +218,8 @@ def _launch(
     layout: Layout,
     lock: int,
     binary: Path,
-    images: Sequence[Image],
+    pause: Image,
+    store: Path | None,
     *,
     why: str,
     log: Log,
@@ -220,6 +228,9 @@ def _launch(
     try:
         slot = slots.acquire()
         locks.append(slot.lock)
+        has_base = store is not None and begin_from(store, layout)
+        # The probe comes along if it is at hand: while the node starts, there is time for it.
+        images = (*([] if has_base else [pause]), *probe_image_if_cached(thin=has_base))
         archives = tuple(image.archive for image in images)
         configuration = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
         lifeline = Lifeline(layout, locks)
@@ -235,9 +246,17 @@ def _launch(
         # The reaper has its own by now.
         for descriptor in locks:
             os.close(descriptor)
-    deviations = configuration.deviations()
     return EmbeddedCluster(
-        name, settings, layout, slot.block, lifeline, why=why, log=log, deviations=deviations
+        name,
+        settings,
+        layout,
+        slot.block,
+        lifeline,
+        why=why,
+        log=log,
+        deviations=configuration.deviations(),
+        images=images,
+        has_base=has_base,
     )
 
 

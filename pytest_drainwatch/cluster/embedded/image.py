@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pytest_drainwatch.cluster.embedded.directories import cache_dir
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem, root_filesystem
 
 _REPOSITORY = "docker.io/drainwatch/probe"
+_BASE_REPOSITORY = "docker.io/drainwatch/base"
 _ARCHIVES_KEPT = 4
 _AGENT_ROOT = "opt/drainwatch"
 _AGENT_PARTS = ("__init__.py", "core", "flows")
@@ -39,62 +40,82 @@ def pause_image(log: Log) -> Image:
     """The image that holds a pod's namespaces open."""
     program = find_pause(log)
     layer = layer_bytes({"pause": (program.read_bytes(), 0o755)})
-    return _image(runtime.PAUSE_IMAGE, layer, entrypoint=["/pause"], environment=[], base=None)
+    return _image(runtime.PAUSE_IMAGE, [layer], entrypoint=["/pause"], environment=[])
 
 
-def probe_image(log: Log) -> Image:
+def base_image(base: Layer) -> Image:
+    """The probe's root file system as an image of its own, to be unpacked ahead."""
+    return _image(_BASE_REPOSITORY, [base], entrypoint=[], environment=[])
+
+
+def probe_image(log: Log, *, thin: bool = False) -> Image:
     """The probe's image, which carries the flow agent as well.
+
+    Args:
+        log: takes progress.
+        thin: leave out what `base_image` has; the reference is the same.
 
     Raises:
         ClusterError: the probe's sources or the root file system can't be had.
     """
-    return _probe_image(root_filesystem(log))
+    return _probe_image(root_filesystem(log), thin=thin)
 
 
-def probe_image_if_cached() -> tuple[Image, ...]:
+def probe_image_if_cached(*, thin: bool) -> tuple[Image, ...]:
     """The probe's image if that costs no time to speak of, else nothing."""
     base = cached_root_filesystem()
     try:
-        return () if base is None else (_probe_image(base),)
+        return () if base is None else (_probe_image(base, thin=thin),)
     except ClusterError:
         return ()  # who needs it will hear why
 
 
-def _probe_image(base: Layer) -> Image:
-    layer = layer_bytes(_probe_files(_probe_source(), Path(pytest_drainwatch.__file__).parent))
+def _probe_image(base: Layer, *, thin: bool) -> Image:
+    content = layer_bytes(_probe_files(_probe_source(), Path(pytest_drainwatch.__file__).parent))
     return _image(
         _REPOSITORY,
-        layer,
+        [base, content],
         entrypoint=["/usr/bin/python3", "-u", "/probe.py"],
         environment=["PATH=/usr/bin:/bin", f"PYTHONPATH=/{_AGENT_ROOT}", "LANG=C.UTF-8"],
-        base=base,
+        omitted=[base] if thin else [],
     )
 
 
 def _image(
-    name: str, layer: bytes, *, entrypoint: list[str], environment: list[str], base: Layer | None
+    name: str,
+    parts: Sequence[Layer | bytes],
+    *,
+    entrypoint: list[str],
+    environment: list[str],
+    omitted: Sequence[Layer] = (),
 ) -> Image:
-    digest = hashlib.sha256(layer).hexdigest()
-    below = [base] if base else []
-    config = image_config(
-        [*(part.digest for part in below), digest], entrypoint=entrypoint, environment=environment
-    )
-    identity = hashlib.sha256(config).hexdigest()[:12]
-    # A name without a tag gets its content's: another probe is another image.
-    reference = name if ":" in name else f"{name}:{identity}"
     folder = cache_dir() / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    archive = folder / f"{name.split(':')[0].rsplit('/', 1)[1]}-{identity}.tar"
-    if not archive.exists():
-        # Workers of one run build side by side: the process id keeps them apart.
-        own = folder / f".{identity}.{os.getpid()}.layer"
-        own.write_bytes(layer)
-        partial = own.with_suffix(".part")
-        write_archive(partial, reference, [*below, Layer(path=own, digest=digest)], config)
-        partial.replace(archive)
-        own.unlink()
-        _prune(archive)
+    # Workers of one run build side by side: in folders of their own.
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
+        layers = [_as_layer(part, Path(scratch)) for part in parts]
+        digests = [layer.digest for layer in layers]
+        config = image_config(digests, entrypoint=entrypoint, environment=environment)
+        identity = hashlib.sha256(config).hexdigest()[:12]
+        # A name without a tag gets its content's: another probe is another image.
+        reference = name if ":" in name else f"{name}:{identity}"
+        kind = name.split(":")[0].rsplit("/", 1)[1] + ("-thin" if omitted else "")
+        archive = folder / f"{kind}-{identity}.tar"
+        if not archive.exists():
+            partial = Path(scratch) / "image"
+            write_archive(partial, reference, layers, config, omitted=omitted)
+            partial.replace(archive)
+            _prune(archive)
     return Image(reference=reference, archive=archive)
+
+
+def _as_layer(part: Layer | bytes, scratch: Path) -> Layer:
+    if isinstance(part, Layer):
+        return part
+    digest = hashlib.sha256(part).hexdigest()
+    path = scratch / digest
+    path.write_bytes(part)
+    return Layer(path=path, digest=digest)
 
 
 def _prune(newest: Path) -> None:

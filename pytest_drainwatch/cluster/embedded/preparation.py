@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterSettings
@@ -14,7 +15,7 @@ from pytest_drainwatch.cluster.embedded.addresses import (
 )
 from pytest_drainwatch.cluster.embedded.configuration import API_PORT, NodeConfiguration
 from pytest_drainwatch.cluster.embedded.layout import Layout
-from pytest_drainwatch.cluster.embedded.plan import Plan
+from pytest_drainwatch.cluster.embedded.plan import Component, Plan
 
 _ADMIN = "drainwatch-admin"
 _API_NAMES = (
@@ -57,27 +58,35 @@ def prepare(
     for file, content in configuration.files().items():
         (layout.config / file).write_text(content)
     _write_pki(layout, block, context=name)
-    _plan(configuration, block).write(layout.plan)
+    kept = (layout.state, layout.logs, *(file.parent for file in (binary, *images)))
+    components = configuration.components()
+    plan = node_plan(layout, block, cgroup=configuration.cgroup, kept=kept, components=components)
+    plan.write(layout.plan)
     return configuration
 
 
-def _plan(configuration: NodeConfiguration, block: Block) -> Plan:
-    layout = configuration.layout
-    files = (configuration.binary, *configuration.images)
-    kept = (layout.state, layout.logs, *(file.parent for file in files))
+def node_plan(
+    layout: Layout,
+    block: Block,
+    *,
+    cgroup: str,
+    kept: Iterable[Path],
+    components: tuple[Component, ...],
+) -> Plan:
+    """What a node's PID 1 is told to do, beside its own components."""
     return Plan(
         state=str(layout.state),
         logs=str(layout.logs),
         link=block.link,
         sources=tuple(f"{source}/{BLOCK_BITS}" for source in block.sources),
         node_address=f"{block.node}/{BLOCK_BITS}",
-        node_name=configuration.node_name,
+        node_name=node_name(block),
         service_range=str(SERVICE_RANGE),
-        pod_range=configuration.pods,
-        cgroup=configuration.cgroup,
+        pod_range=str(pod_range(0)),
+        cgroup=cgroup,
         kept=tuple(sorted({str(folder.resolve()) for folder in kept})),
         volatile="" if machine.carries_overlays(layout.state) else layout.containerd.name,
-        components=configuration.components(),
+        components=components,
     )
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from pytest_drainwatch.cluster import ClusterError, Log
 from pytest_drainwatch.cluster.embedded import machine
 from pytest_drainwatch.cluster.embedded.binary import find_binary
-from pytest_drainwatch.cluster.embedded.image import pause_image, probe_image
+from pytest_drainwatch.cluster.embedded.image import base_image, pause_image, probe_image
+from pytest_drainwatch.cluster.embedded.rootfs import root_filesystem
+from pytest_drainwatch.cluster.embedded.store import image_store
 
 _TAIL_LINES = 8
 # A package manager must never take something away to make room for ours.
@@ -39,9 +41,10 @@ def set_up(versions: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -
         log("all programs are there")
     for version in versions:
         log(f"Kubernetes {version}: {find_binary(version, given=None, log=log)}")
-    log(f"pause image: {pause_image(log).archive}")
-    image = probe_image(log)
-    log(f"probe image: {image.reference} in {image.archive}")
+    pause, base = pause_image(log), base_image(root_filesystem(log))
+    store = image_store((pause, base), log)
+    log(f"unpacked images: {store or 'none, each cluster unpacks its own'}")
+    log(f"probe image: {probe_image(log, thin=store is not None).reference}")
 
 
 def _install(packages: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -> None:
