@@ -112,7 +112,7 @@ def moments_of(
 
 
 def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
-    """When the last target flow ended; None while one of them has no end."""
+    """When the last of the target flows that ended did so; the notes name those that did not."""
     targets = [flow for flow in flows if flow.role is Role.TARGET]
     ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns]
     if not ends:

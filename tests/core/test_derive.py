@@ -14,8 +14,8 @@ from pytest_drainwatch import report
 from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording, RecordingError, dumps, loads, merge
 from tests.core import story as s

@@ -127,6 +127,17 @@ def test_image_carries_probe_and_flow_agent(probe: Probe) -> None:
     assert "opt/drainwatch/pytest_drainwatch/core/recording.py" in found
 
 
+def test_thin_image_is_the_same_image_without_its_base(probe: Probe) -> None:
+    whole = probe.build("one")
+    thin = image.probe_image(lambda line: None, thin=True)
+    assert thin.reference == whole.reference
+    assert thin.archive != whole.archive
+    with tarfile.open(whole.archive) as all_of_it, tarfile.open(thin.archive) as rest:
+        missing = set(all_of_it.getnames()) - set(rest.getnames())
+        assert missing == {f"blobs/sha256/{image.root_filesystem(print).digest}"}
+        assert set(rest.getnames()) < set(all_of_it.getnames())
+
+
 def test_edits_do_not_fill_the_disk(probe: Probe) -> None:
     built = []
     for number in range(8):

@@ -11,7 +11,7 @@ BUILD = """
 import sys
 from pytest_drainwatch.cluster.embedded.image import _image
 sys.stdin.readline()
-image = _image("docker.io/dw/race", b"x" * 20_000_000, entrypoint=["/x"], environment=[], base=None)
+image = _image("docker.io/dw/race", [b"x" * 20_000_000], entrypoint=["/x"], environment=[])
 print(image.archive)
 """
 

@@ -99,7 +99,7 @@ def _image(
         identity = hashlib.sha256(config).hexdigest()[:12]
         # A name without a tag gets its content's: another probe is another image.
         reference = name if ":" in name else f"{name}:{identity}"
-        kind = name.split(":")[0].rsplit("/", 1)[1] + ("-thin" if omitted else "")
+        kind = ("thin-" if omitted else "") + name.split(":")[0].rsplit("/", 1)[1]
         archive = folder / f"{kind}-{identity}.tar"
         if not archive.exists():
             partial = Path(scratch) / "image"
