@@ -137,3 +137,15 @@ def test_no_apt_names_the_programs(apt: Apt, monkeypatch: pytest.MonkeyPatch) ->
 def test_no_terminal_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert provision.ask("install") is False
+
+
+def test_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine, "check_rights", lambda: None)
+    monkeypatch.setattr(machine, "check_python", lambda: None)
+    monkeypatch.setattr(machine, "missing_packages", list)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DW_CACHE", str(tmp_path / "file" / "cache"))
+    assert run("setup") == 3
+    assert "can't be written: [Errno 20] Not a directory" in capsys.readouterr().err

@@ -174,3 +174,20 @@ def test_slow_start_says_what_is_missing(tmp_path: Path) -> None:
     assert "[-]etcd failed" in said
     assert "etcd started" in said
     assert "has not registered" in diagnosis.progress(layout, None, "")
+
+
+def test_state_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DW_STATE", str(tmp_path / "file" / "state"))
+    for attempt in (lambda: records.new_layout("one", None), lambda: records.sweep(print)):
+        with pytest.raises(ClusterError, match=r"can't be written.*DW_STATE"):
+            attempt()
+
+
+def test_unwritable_logs_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ClusterError, match=r"can't be written: .*file"):
+        records.new_layout("one", tmp_path / "file")
+    assert not list(records.clusters_dir().iterdir())

@@ -14,6 +14,7 @@ from pytest_drainwatch.cluster.embedded import cgroups, diagnosis, machine, reco
 from pytest_drainwatch.cluster.embedded.addresses import Block
 from pytest_drainwatch.cluster.embedded.api import ApiClient
 from pytest_drainwatch.cluster.embedded.binary import find_binary
+from pytest_drainwatch.cluster.embedded.directories import writing_to_cache, writing_to_state
 from pytest_drainwatch.cluster.embedded.image import (
     Image,
     base_image,
@@ -82,7 +83,8 @@ class EmbeddedCluster:
         return self._lifeline.reaper
 
     def ensure_probe_image(self) -> str:
-        image = probe_image(self._log, thin=self._has_base)
+        with writing_to_cache():
+            image = probe_image(self._log, thin=self._has_base)
         if image.reference not in self._loaded:
             self._load(image)
             self._loaded.add(image.reference)
@@ -194,13 +196,15 @@ def start_embedded(
     """
     machine.check()
     records.sweep(log)
-    binary = find_binary(settings.kube_version, given=settings.kube_bin, log=log)
-    pause = pause_image(log)
-    base = cached_root_filesystem()
-    store = image_store((pause, base_image(base)), log) if base else None
+    with writing_to_cache():
+        binary = find_binary(settings.kube_version, given=settings.kube_bin, log=log)
+        pause = pause_image(log)
+        base = cached_root_filesystem()
+        store = image_store((pause, base_image(base)), log) if base else None
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
     layout, lock = records.new_layout(name, logs_dir)
-    cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
+    with writing_to_state():
+        cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
     try:
         _record(cluster, settings)
         cluster.wait_whole(READY_TIMEOUT_S)
@@ -234,13 +238,8 @@ def _launch(
         archives = tuple(image.archive for image in images)
         configuration = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
         lifeline = Lifeline(layout, locks)
-    except BaseException as error:
+    except BaseException:
         layout.remove_state()
-        if isinstance(error, OSError):
-            raise ClusterError(
-                f"cluster {name} could not be prepared: {error}. Expected to write below"
-                f" {layout.state.parent}. Check this machine: drainwatch doctor"
-            ) from error
         raise
     finally:
         # The reaper has its own by now.

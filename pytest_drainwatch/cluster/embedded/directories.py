@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from pytest_drainwatch.cluster import ClusterError
 
 
 def cache_dir() -> Path:
@@ -14,6 +18,30 @@ def cache_dir() -> Path:
 def state_dir() -> Path:
     """Running clusters, slots and logs. `DW_STATE` overrides it."""
     return _directory("DW_STATE", "XDG_STATE_HOME", ".local/state")
+
+
+@contextlib.contextmanager
+def writing_to_cache() -> Iterator[None]:
+    """Turn what the operating system refuses into a ClusterError that says where."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(
+            f"the cache {cache_dir()} can't be written: {error}. Expected a folder with 4 GB free"
+            " for binaries and images. Make room, or name another with DW_CACHE=FOLDER"
+        ) from error
+
+
+@contextlib.contextmanager
+def writing_to_state() -> Iterator[None]:
+    """As `writing_to_cache`, for the state directory and the logs."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(
+            f"the cluster's files can't be written: {error}. Expected to write below {state_dir()}"
+            " and to the logs. Name another place with DW_STATE=FOLDER"
+        ) from error
 
 
 def _directory(own: str, xdg: str, default: str) -> Path:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem, ro
 _REPOSITORY = "docker.io/drainwatch/probe"
 _BASE_REPOSITORY = "docker.io/drainwatch/base"
 _ARCHIVES_KEPT = 4
+_SCRATCH = ".build-"
+_ABANDONED_S = 3600.0
 _AGENT_ROOT = "opt/drainwatch"
 _AGENT_PARTS = ("__init__.py", "core", "flows")
 
@@ -92,7 +96,7 @@ def _image(
     folder = cache_dir() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     # Workers of one run build side by side: in folders of their own.
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
         layers = [_as_layer(part, Path(scratch)) for part in parts]
         digests = [layer.digest for layer in layers]
         config = image_config(digests, entrypoint=entrypoint, environment=environment)
@@ -123,6 +127,9 @@ def _prune(newest: Path) -> None:
     family = newest.parent.glob(f"{newest.stem.rpartition('-')[0]}-*.tar")
     for old in sorted(family, key=lambda path: path.stat().st_mtime)[:-_ARCHIVES_KEPT]:
         old.unlink(missing_ok=True)
+    for abandoned in newest.parent.glob(f"{_SCRATCH}*"):
+        if time.time() - abandoned.stat().st_mtime > _ABANDONED_S:
+            shutil.rmtree(abandoned, ignore_errors=True)
 
 
 def _probe_source() -> Path:

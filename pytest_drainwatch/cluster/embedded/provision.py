@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pytest_drainwatch.cluster import ClusterError, Log
 from pytest_drainwatch.cluster.embedded import machine
 from pytest_drainwatch.cluster.embedded.binary import find_binary
+from pytest_drainwatch.cluster.embedded.directories import writing_to_cache
 from pytest_drainwatch.cluster.embedded.image import base_image, pause_image, probe_image
 from pytest_drainwatch.cluster.embedded.rootfs import root_filesystem
 from pytest_drainwatch.cluster.embedded.store import image_store
@@ -39,6 +40,11 @@ def set_up(versions: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -
         machine.check_programs()
     else:
         log("all programs are there")
+    with writing_to_cache():
+        _make(versions, log)
+
+
+def _make(versions: Sequence[str], log: Log) -> None:
     for version in versions:
         log(f"Kubernetes {version}: {find_binary(version, given=None, log=log)}")
     pause, base = pause_image(log), base_image(root_filesystem(log))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, Log
 from pytest_drainwatch.cluster.embedded import reaper
-from pytest_drainwatch.cluster.embedded.directories import state_dir
+from pytest_drainwatch.cluster.embedded.directories import state_dir, writing_to_state
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.locks import locked, try_lock
 from pytest_drainwatch.cluster.embedded.plan import read_plan
@@ -66,26 +66,30 @@ def new_layout(name: str, logs: Path | None) -> tuple[Layout, int]:
     # A folder of its own below the caller's: several clusters may share that one.
     logs = (logs or state_dir() / "logs").absolute() / name
     layout = Layout(state=clusters_dir() / name, logs=logs)
-    try:
+    with writing_to_state():
         with _no_other():
             layout.state.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = try_lock(layout.lock)
         if lock is not None:
-            for folder in (layout.pki, layout.config / "cni", layout.logs, layout.done):
-                folder.mkdir(parents=True, exist_ok=True)
-            for stale in layout.logs.iterdir():
-                stale.unlink()
-    except OSError as error:
-        raise ClusterError(
-            f"can't make the cluster's folder: {error}. Expected to write below {state_dir()}."
-            " Name another place with the environment variable DW_STATE"
-        ) from error
+            try:
+                _make_folders(layout)
+            except OSError:
+                layout.remove_state()
+                os.close(lock)
+                raise
     if lock is None:
         raise ClusterError(
             f"a cluster named {name} is running: expected a new name."
             f" Stop it (drainwatch cluster down --name {name}) or choose another --name"
         )
     return layout, lock
+
+
+def _make_folders(layout: Layout) -> None:
+    for folder in (layout.pki, layout.config / "cni", layout.logs, layout.done):
+        folder.mkdir(parents=True, exist_ok=True)
+    for stale in layout.logs.iterdir():
+        stale.unlink()
 
 
 def running() -> list[Record]:
@@ -106,7 +110,7 @@ def leftovers() -> list[str]:
 
 def sweep(log: Log) -> None:
     """Remove what clusters left that were killed together with their reaper; name each."""
-    with _no_other():
+    with writing_to_state(), _no_other():
         for state in _states():
             try:
                 lock = try_lock(state / "lock", create=False)
