@@ -6,6 +6,7 @@ and everything that pytest does around them is the real thing.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ def measured(monkeypatch):
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty suite whose trials need no cluster."""
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    for name in os.environ:
+        if name.startswith("DW_") or name == "PYTEST_ADDOPTS":
+            monkeypatch.delenv(name)
     pytester.makeconftest(CONFTEST.format(root=str(ROOT)))
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
     return pytester

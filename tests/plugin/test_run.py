@@ -191,6 +191,16 @@ def test_ini_sets_what_the_command_line_does_not(drain_suite: pytest.Pytester) -
     )
 
 
+def test_the_environment_stands_between_command_line_and_ini(
+    drain_suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drain_suite.makeini("[pytest]\ndw_drain = 40s\ndw_settle = 7s\n")
+    monkeypatch.setenv("DW_DRAIN", "41s")
+    monkeypatch.setenv("DW_SETTLE", "8s")
+    result = drain_suite.runpytest("-v", "-k", "drain", "--dw-settle", "9s")
+    result.stdout.fnmatch_lines(["drainwatch: given: drain (environment), settle (command line)"])
+
+
 def test_an_unwritable_results_folder_is_an_error(suite: pytest.Pytester) -> None:
     (suite.path / "results").write_text("a file, not a folder")
     suite.makepyfile("def test_it(dw_namespace): pass")
