@@ -72,11 +72,16 @@ def connect(kubeconfig: Path, context: str | None = None) -> Api:
 
 
 def failures() -> tuple[type[BaseException], ...]:
-    """What a call raises when the API server refuses it or is not there."""
+    """What a call raises when the API server refuses it, is not there, or answers oddly.
+
+    An answer that is no JSON, or no such object, is as likely a proxy's as the server's.
+    """
     from kubernetes.client.exceptions import ApiException
+    from pydantic_core import ValidationError
     from urllib3.exceptions import HTTPError
 
-    return (ApiException, HTTPError, ConnectionError, TimeoutError, ssl.SSLError)
+    refused = (ApiException, HTTPError, ConnectionError, TimeoutError, ssl.SSLError)
+    return (*refused, ValidationError, json.JSONDecodeError)
 
 
 def explain(error: BaseException) -> str:
@@ -85,11 +90,22 @@ def explain(error: BaseException) -> str:
     The causes name what stands in the way, a disruption budget for example.
     """
     status = getattr(error, "status", None)
-    if status is None:
-        return f"{type(error).__name__}: {error}"
+    if not status:  # 0 stands for an answer that could not be read
+        return _one_line(error)
     message, causes = getattr(error, "reason", ""), []
     with suppress(ValueError, AttributeError, TypeError):
         answer = json.loads(getattr(error, "body", "") or "{}")
         message = answer.get("message") or message
         causes = [str(c.get("message")) for c in (answer.get("details") or {}).get("causes") or ()]
     return " ".join([f"HTTP {status}: {message}", *(f"({cause})" for cause in causes)])
+
+
+def _one_line(error: BaseException) -> str:
+    name = type(error).__name__
+    with suppress(AttributeError, TypeError):
+        # pydantic's own text quotes what the server sent, which may be a secret.
+        odd = error.errors(include_url=False, include_input=False)  # type: ignore[attr-defined]
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in odd[:3])
+        return f"{name}: an odd answer, {error.title}: {wrong}"  # type: ignore[attr-defined]
+    text = str(getattr(error, "reason", None) or error)
+    return f"{name}: {' '.join(text.split())}"

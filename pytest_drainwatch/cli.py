@@ -23,7 +23,7 @@ from pytest_drainwatch.core.scenario import (
     ScenarioError,
     Trigger,
 )
-from pytest_drainwatch.options import OPTIONS, Option, OptionError, resolve
+from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
 
 DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # Rooms that bring commands of their own.
@@ -86,7 +86,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return getattr(arguments, option.dest)
 
     try:
-        settings = resolve({"command line": from_command_line})
+        settings = resolve({"command line": from_command_line, "environment": from_environment})
         app = App(behavior=Behavior(arguments.drain_behavior))
         asked = settings.apply(Scenario(app=app, flows=Flows(), trigger=Trigger(arguments.trigger)))
     except (OptionError, ScenarioError) as error:
@@ -97,7 +97,10 @@ def _run(arguments: argparse.Namespace) -> int:
     def keep() -> bool:
         return settings.keeps(failed=not measured)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt("SIGTERM")
+
+    signal.signal(signal.SIGTERM, interrupt)
     run_id = new_run_id()
     try:
         folder = claim_folder(settings.out, run_id, asked.id)

@@ -12,20 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch import __version__
-from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain, failures
+from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
 from pytest_drainwatch.cluster import Cluster
 
 CNI_BY_DAEMONSET = ("kindnet", "calico-node", "cilium", "kube-flannel-ds", "aws-node", "weave-net")
 
 
 def gather(api: Api, cluster: Cluster, probe_image: str) -> dict[str, object]:
-    """The environment record of a recording's header."""
+    """The environment record of a recording's header.
+
+    ``warnings`` names what is null and why: "the Kubernetes version could not be read: …".
+    """
     warnings: list[str] = []
 
     def read(what: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
-        except failures() as error:
+        except Exception as error:  # an odd answer must not void a trial that can be measured
             warnings.append(f"{what} could not be read: {explain(error)}")
             return None
 

@@ -6,6 +6,7 @@ that was given overrides every scenario of the run.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -243,6 +244,11 @@ class Settings:
             flows=flows,
             **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
         )
+
+
+def from_environment(option: Option) -> object:
+    """The source ``DW_NAME`` of an option."""
+    return os.environ.get(option.dest.upper())
 
 
 def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:

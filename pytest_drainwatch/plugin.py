@@ -61,8 +61,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return session.header(config)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    session.check_markers(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    session.check_items(config, items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
@@ -72,6 +72,11 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 def pytest_make_parametrize_id(val: object) -> str | None:
     module = sys.modules.get("pytest_drainwatch.core.scenario")
     return val.id if module and isinstance(val, module.Scenario) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    session.forget(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,9 +89,11 @@ def pytest_runtest_makereport(
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    module = sys.modules.get("pytest_drainwatch.explain")
+    module = sys.modules.get("pytest_drainwatch.core.document")
     if module and isinstance(left, module.Counts) and isinstance(right, module.Counts):
-        return list(module.compare_counts(op, left, right))
+        from pytest_drainwatch.explain import compare_counts
+
+        return compare_counts(op, left, right)
     return None
 
 

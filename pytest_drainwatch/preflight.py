@@ -63,10 +63,12 @@ def require(
     *,
     timeout_s: float,
     wait: Callable[[float], None] = time.sleep,
+    alive: Callable[[], None] = lambda: None,
 ) -> Check:
     """Look until the check passes, cannot pass, or time is up; record how it ended.
 
-    Raises :class:`TrialVoid` with the check's text.
+    ``alive`` raises if waiting has become pointless. Raises :class:`TrialVoid` with
+    the check's text.
     """
     started = time.monotonic_ns()
     deadline = time.monotonic() + timeout_s
@@ -74,6 +76,7 @@ def require(
         found = check()
         if found.passed or found.hopeless or time.monotonic() >= deadline:
             break
+        alive()
         wait(0.1)
     record(
         Observation(
@@ -95,13 +98,16 @@ def require(
     return found
 
 
-def version_readable(version: str | None) -> Check:
+def version_readable(facts: Mapping[str, object]) -> Check:
     """A report that does not know its Kubernetes version is worth nothing."""
+    version, warnings = facts.get("kubernetes_version"), facts.get("warnings")
+    told = [str(w) for w in warnings] if isinstance(warnings, list) else []
+    why = next((warning for warning in told if "Kubernetes version" in warning), "no answer")
     return Check(
         name="kubernetes-version-readable",
         invariant="the API server tells its version",
         expected="GET /version answers",
-        observed=version or "no answer",
+        observed=why if version is None else str(version),
         passed=version is not None,
         look_at="kubectl version; the kubeconfig's server and credentials",
     )
@@ -136,6 +142,25 @@ def pods_ready(pods: Objects, replicas: int, namespace: str, waited_ns: int) -> 
         passed=passed,
         hopeless=hopeless,
         look_at=f"kubectl -n {namespace} describe pods; the probe's image; the node's conditions",
+    )
+
+
+def logs_followed(
+    followed: Mapping[str, bool], problems: Iterable[str], *, hopeless: bool
+) -> Check:
+    """Without the probe's log nobody knows when SIGTERM reached it."""
+    silent = sorted(pod for pod, started in followed.items() if not started)
+    found = "; ".join(problems)
+    return Check(
+        name="probe-log-followed",
+        invariant="the log of every target pod is followed, from its first line on",
+        expected="a probe_started line from each",
+        observed=f"nothing from {', '.join(silent)}{f' ({found})' if found else ''}"
+        if silent
+        else "a probe_started line from each",
+        passed=not silent,
+        hopeless=hopeless,
+        look_at="kubectl auth can-i get pods/log; kubectl logs of the pod; the probe's image",
     )
 
 
@@ -269,7 +294,7 @@ def clock_identified(clocks: Iterable[str], error: str | None) -> Check:
     return Check(
         name="clock-identified",
         invariant="the probe names the clock that it stamps with (boot id and time namespace)",
-        expected="a clock id from every responder",
+        expected="a clock id",
         observed=error or ", ".join(known) or "none",
         passed=error is None and bool(known),
         hopeless=error is not None,

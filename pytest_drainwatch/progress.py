@@ -23,6 +23,7 @@ class PytestProgress:
     def __init__(self, config: pytest.Config) -> None:
         self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
+        self._quiet = config.get_verbosity() < 0
         self._verbose = config.get_verbosity() > 0
         self._live = self._verbose and bool(self._terminal and self._terminal.isatty)
         self._status_at = 0.0
@@ -30,16 +31,18 @@ class PytestProgress:
         self._phase = ""
 
     def line(self, text: str) -> None:
-        """Something worth a line, such as a long build."""
+        """Something that a person must know, such as what was kept; silent in ``-q``."""
         log.info(text)
-        self._write(f"drainwatch: {text}")
+        if not self._quiet:
+            self._write(f"drainwatch: {text}")
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
-        """A phase begins."""
+        """A phase begins: shown with ``-v``."""
         self._phase = name
         self._status_at = 0.0
         log.info("phase %s", name)
-        self._write(f"drainwatch: {name}{_about(expected_ns)}")
+        if self._verbose:
+            self._write(f"drainwatch: {name}{_about(expected_ns)}")
 
     def status(self, text: str) -> None:
         """Flow counts, rewritten in place on a terminal."""
@@ -52,7 +55,7 @@ class PytestProgress:
         self._showing = True
 
     def _write(self, text: str) -> None:
-        if not self._verbose or self._terminal is None:
+        if self._terminal is None:
             return
         with self._uncaptured():
             if self._showing:  # take the place of the status line

@@ -62,14 +62,20 @@ class Recorder:
         with self._lock:
             return tuple(self._seen)
 
-    def finish(self, part: Path | None, *last: Observation) -> Recording:
+    @property
+    def finished(self) -> bool:
+        """Whether the whole recording has been written."""
+        return self._whole is not None
+
+    def finish(self, part: Path | None, *last: Observation, salvage: bool = False) -> Recording:
         """Merge the flow agent's part, add ``last``, write the whole atomically and close.
 
-        A torn last line of the part (the agent was killed) is dropped. Finishing
-        again only adds ``last``: what was found out too late still gets written.
+        Finishing again only adds ``last``: what was found out too late still gets
+        written. Raises :class:`RecorderError` if the part is missing or torn, unless
+        told to ``salvage`` what there is (of a trial that is void anyway).
         """
         if self._whole is None:
-            agents = read_part(part) if part else ()
+            agents = read_part(part, salvage=salvage) if part else ()
             self._whole = merge(self.observations(), agents)
             self.close()
         self._whole = (*self._whole, *last)
@@ -91,12 +97,27 @@ class Recorder:
         self._file.flush()
 
 
-def read_part(path: Path) -> tuple[Observation, ...]:
-    """Observation lines without a header, as the flow agent writes them."""
-    if not path.exists():
-        return ()
-    *complete, _ = path.read_text(encoding="utf-8").split("\n")
-    return tuple(parse_observation(line, number) for number, line in enumerate(complete, 1))
+def read_part(path: Path, *, salvage: bool = False) -> tuple[Observation, ...]:
+    """Observation lines without a header, as the flow agent writes them.
+
+    Raises :class:`RecorderError` if the file is missing, or its last line torn
+    because the agent was killed, unless told to ``salvage`` the complete lines.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        if salvage:
+            return ()
+        raise RecorderError(f"the flow agent's recording {path} is lost: {error}") from error
+    *complete, torn = raw.split(b"\n")
+    if torn and not salvage:
+        raise RecorderError(
+            f"the flow agent's recording {path} ends within a line; expected a whole one: "
+            "the agent was killed, or the disk is full"
+        )
+    return tuple(
+        parse_observation(line.decode("utf-8"), number) for number, line in enumerate(complete, 1)
+    )
 
 
 def write_atomic(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-from pytest_drainwatch.core.document import Report
+from pytest_drainwatch.core.document import REPORT_SCHEMA, Report
 from pytest_drainwatch.core.recording import Header
 
 
@@ -34,6 +34,11 @@ def loads(text: str) -> Report:
             f"({error.error_count()} problem(s)); expected report.json as "
             "`drainwatch schema report` describes it"
         ) from error
+    if report.schema_version > REPORT_SCHEMA:
+        raise ReportError(
+            f"report schema {report.schema_version} is newer than {REPORT_SCHEMA}, the newest "
+            "this version reads; install a newer pytest-drainwatch"
+        )
     return report
 
 

@@ -19,7 +19,7 @@ def claim_folder(out: Path, run_id: str, scenario_id: str, repeat: int = 0) -> P
 
     Raises OSError if ``out`` cannot be written.
     """
-    base = out / run_id / re.sub(r"[^\w.+-]", "_", scenario_id)
+    base = out / run_id / folder_name(scenario_id)
     base.mkdir(parents=True, exist_ok=True)
     attempt = 0
     while True:
@@ -29,6 +29,12 @@ def claim_folder(out: Path, run_id: str, scenario_id: str, repeat: int = 0) -> P
             folder.mkdir()
             _point_latest(out, run_id)
             return folder
+
+
+def folder_name(scenario_id: str) -> str:
+    """A scenario's id as one plain part of a path: not hidden, and never out of its parent."""
+    name = re.sub(r"[^\w.+-]", "_", scenario_id)
+    return re.sub(r"^\.+", "_", name) or "_"
 
 
 def _point_latest(out: Path, run_id: str) -> None:

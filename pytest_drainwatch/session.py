@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_drainwatch import __version__
-from pytest_drainwatch.options import OPTIONS, Option, OptionError, Settings, resolve
+from pytest_drainwatch.options import (
+    OPTIONS,
+    Option,
+    OptionError,
+    Settings,
+    from_environment,
+    resolve,
+)
 from pytest_drainwatch.results import new_run_id
 
 if TYPE_CHECKING:
@@ -59,9 +67,6 @@ def configure(config: pytest.Config) -> None:
     def from_ini(option: Option) -> object:
         return config.getini(option.dest)
 
-    def from_environment(option: Option) -> object:
-        return os.environ.get(option.dest.upper())
-
     config.addinivalue_line(
         "markers", "trial: a test that measures a pod's termination (pytest-drainwatch)"
     )
@@ -102,11 +107,12 @@ def header(config: pytest.Config) -> list[str]:
 
 def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
     """Said before the wait: how many trials, how long about, and what is unusual."""
-    planned = [
-        config.stash[RUN].settings.apply(asked)
-        for item in items
-        if (asked := _scenario_of(item)) is not None
-    ]
+    planned = []
+    for item in items:
+        # An impossible scenario has been refused by check_items(), which comes first.
+        with suppress(ValueError):
+            if (asked := _scenario_of(item)) is not None:
+                planned.append(config.stash[RUN].settings.apply(asked))
     if not planned:
         return []
     # Deployment, preflight and clearing up take a few seconds of each trial.
@@ -118,9 +124,15 @@ def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
     ]
 
 
-def check_markers(items: Iterable[pytest.Item]) -> None:
-    """A marker that says something we do not do is an error, never ignored."""
+def check_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """What a test asks for and we cannot do is a usage error before anything starts."""
     for item in items:
+        asked = _scenario_of(item)
+        if asked is not None:
+            try:
+                config.stash[RUN].settings.apply(asked)
+            except ValueError as error:
+                raise pytest.UsageError(f"{item.nodeid} with the options given: {error}") from None
         for marker in item.iter_markers("trial"):
             if marker.args or marker.kwargs:
                 given = ", ".join([*map(repr, marker.args), *marker.kwargs])
@@ -135,10 +147,19 @@ def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
     ``user_properties`` reach junit, JSON and the controller of xdist.
     """
     item = request.node
-    item.stash.setdefault(TRIALS, []).append(measured)
-    item.user_properties.extend(_properties(measured))
+    trials = item.stash.setdefault(TRIALS, [])
+    trials.append(measured)
+    prefix = PROPERTY if len(trials) == 1 else f"dw{len(trials)}."
+    item.user_properties.extend((prefix + name, text) for name, text in _properties(measured))
     item.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
     return measured
+
+
+def forget(item: pytest.Item) -> None:
+    """A test starts, perhaps again: what an earlier attempt measured is not this one's."""
+    if TRIALS in item.stash:
+        del item.stash[TRIALS]
+    item.user_properties[:] = [p for p in item.user_properties if not _ours(p[0])]
 
 
 def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -168,18 +189,18 @@ def summarise(terminal: TerminalReporter) -> None:
 
 
 def json_metadata(item: pytest.Item) -> dict[str, object]:
-    """pytest-json-report: headline values of the item's last trial."""
+    """pytest-json-report: headline values of each of the item's trials."""
     trials = item.stash.get(TRIALS, [])
-    return {"drainwatch": dict(_properties(trials[-1]))} if trials else {}
+    return {"drainwatch": [dict(_properties(trial)) for trial in trials]} if trials else {}
 
 
 def json_trials(json_report: dict[str, Any]) -> list[dict[str, object]]:
     """pytest-json-report: every trial of the run with the test that made it."""
     tests = json_report.get("tests") or []
     return [
-        {"nodeid": test["nodeid"], **test["metadata"]["drainwatch"]}
+        {"nodeid": test["nodeid"], **trial}
         for test in tests
-        if "drainwatch" in (test.get("metadata") or {})
+        for trial in (test.get("metadata") or {}).get("drainwatch", ())
     ]
 
 
@@ -198,25 +219,35 @@ def _properties(trial: Trial) -> list[tuple[str, object]]:
     from pytest_drainwatch.render.terminal import counts, duration, ends
 
     return [
-        (PROPERTY + "scenario", trial.scenario.id),
-        (PROPERTY + "sigterm", duration(trial.summary.trigger_to_sigterm_ns)),
-        (PROPERTY + "tcp", counts(trial.tcp)),
-        (PROPERTY + "tcp_ended", ends(trial.flows, Proto.TCP)),
-        (PROPERTY + "udp", counts(trial.udp)),
-        (PROPERTY + "udp_ended", ends(trial.flows, Proto.UDP)),
-        (PROPERTY + "exit", ",".join(str(code) for code in trial.exit_codes) or "not measured"),
-        (PROPERTY + "report", str(trial.folder / "report.json")),
+        ("scenario", trial.scenario.id),
+        ("sigterm", duration(trial.summary.trigger_to_sigterm_ns)),
+        ("tcp", counts(trial.tcp)),
+        ("tcp_ended", ends(trial.flows, Proto.TCP)),
+        ("udp", counts(trial.udp)),
+        ("udp_ended", ends(trial.flows, Proto.UDP)),
+        ("exit", ",".join(str(code) for code in trial.exit_codes) or "not measured"),
+        ("report", str(trial.folder / "report.json")),
     ]
 
 
 def _found(terminal: TerminalReporter) -> Iterator[dict[str, str]]:
+    """The values of every trial, in the order in which their tests ended."""
     for reports in terminal.stats.values():
         for report in reports:
-            values = dict(getattr(report, "user_properties", ()))
-            if getattr(report, "when", None) == "call" and PROPERTY + "report" in values:
-                yield {str(key): str(value) for key, value in values.items()}
+            if getattr(report, "when", None) != "call":
+                continue
+            trials: dict[str, dict[str, str]] = {}
+            for name, text in getattr(report, "user_properties", ()):
+                if _ours(str(name)):
+                    prefix, _, rest = str(name).partition(".")
+                    trials.setdefault(prefix, {})[rest] = str(text)
+            yield from trials.values()
+
+
+def _ours(name: str) -> bool:
+    return re.match(r"dw\d*\.", name) is not None
 
 
 def _row(values: dict[str, str]) -> tuple[str, ...]:
     names = ("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "exit", "report")
-    return tuple(values.get(PROPERTY + name, "") for name in names)
+    return tuple(values.get(name, "") for name in names)

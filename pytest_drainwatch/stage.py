@@ -13,17 +13,33 @@ from pytest_drainwatch.api import Api, explain, failures
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.recording import Header
 from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import Recorder, RecorderError
 from pytest_drainwatch.trigger import TriggerFailed
+from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.workload import probe
+
+# What says by itself, in full, why nothing can be measured.
+HARNESS_FAILURES = (
+    ClusterError,
+    AgentFailed,
+    TriggerFailed,
+    RecorderError,
+    ClockError,
+    CannotDerive,
+)
 
 
 class Progress(Protocol):
     """Whoever shows a person how far a trial is."""
+
+    def line(self, text: str) -> None:
+        """Something that a person must know, whatever the verbosity."""
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
         """A phase begins, and is expected to take so long."""
@@ -51,6 +67,7 @@ class Stage:
     namespace: str
     progress: Progress
     agent: FlowAgent | None = None
+    watch: Watch | None = None
     failed: bool = False
 
     @contextmanager
@@ -65,7 +82,7 @@ class Stage:
         except KeyboardInterrupt as error:
             self._void(Event.INTERRUPTED, name, str(error) or "SIGINT")
             raise
-        except (ClusterError, AgentFailed, TriggerFailed, RecorderError, ClockError) as error:
+        except HARNESS_FAILURES as error:
             self._void(Event.VOID, name, str(error))
             raise TrialVoid(f"void in phase '{name}': {error}") from error
         except failures() as error:
@@ -74,7 +91,7 @@ class Stage:
                 f"void in phase '{name}': the API server failed: {explain(error)}; expected it to "
                 "answer throughout the trial. Look at: kubectl get --raw /readyz"
             ) from error
-        except Exception as error:
+        except BaseException as error:  # pytest's own outcomes are no Exceptions
             self._void(Event.VOID, name, repr(error))
             raise
 
@@ -82,18 +99,34 @@ class Stage:
         """Record something that the conductor itself did, now."""
         self.recorder(_noted(event, data))
 
+    def abandon(self) -> None:
+        """Mark a recording that no phase has finished: its trial was never measured."""
+        if not self.recorder.finished:
+            self._void(Event.VOID, "abandoned", "the trial was given up before it was measured")
+
     def _void(self, event: Event, phase: str, reason: str) -> None:
-        """Keep what there is, and the evidence; must not hide the failure that led here."""
+        """Keep what there is, then the evidence; must not hide the failure that led here."""
         self.failed = True
-        with suppress(RecorderError, AgentFailed):
+        part = self.agent.part if self.agent else None
+        kind = "signal" if event is Event.INTERRUPTED else "reason"
+        with suppress(AgentFailed):
             if self.agent is not None:
                 self.agent.stop()
-        kind = "signal" if event is Event.INTERRUPTED else "reason"
-        last = [_noted(event, {"phase": phase, kind: reason})]
-        if event is Event.VOID:
-            last += probe.evidence(self.api, self.namespace, last[0].at)
+        if self.watch is not None:
+            self.watch.stop()
         with suppress(RecorderError):
-            self.recorder.finish(self.agent.part if self.agent else None, *last)
+            # The mark first: asking a broken API server for evidence can take a while.
+            mark = _noted(event, {"phase": phase, kind: reason})
+            self.recorder.finish(part, mark, salvage=True)
+            if event is Event.VOID:
+                self.recorder.finish(None, *probe.evidence(self.api, self.namespace, mark.at))
+
+
+def record_void(folder: Path, header: Header, phase: str, reason: str) -> None:
+    """The recording of a trial that could not even begin."""
+    with suppress(RecorderError):
+        recorder = Recorder(folder / "recording.jsonl", header)
+        recorder.finish(None, _noted(Event.VOID, {"phase": phase, "reason": reason}))
 
 
 def _noted(event: Event, data: dict[str, object]) -> Observation:

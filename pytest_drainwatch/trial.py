@@ -14,9 +14,10 @@ report.json appears.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pytest_drainwatch import __version__, environment, preflight, report, trigger
@@ -33,9 +34,9 @@ from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.process import AgentFailed, AgentStatus, FlowAgent
 from pytest_drainwatch.preflight import TrialVoid, require
 from pytest_drainwatch.recorder import Recorder, RecorderError, write_atomic
-from pytest_drainwatch.stage import Keep, Progress, Stage
+from pytest_drainwatch.stage import Keep, Progress, Stage, record_void
 from pytest_drainwatch.trigger import Pod, Target
-from pytest_drainwatch.vigil import all_over, undisturbed, watch_until
+from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.workload import manifests, namespace, probe
 
@@ -120,13 +121,7 @@ def prepare(
     cluster: Cluster, scenario: Scenario, *, folder: Path, keep: Keep, progress: Progress
 ) -> Iterator[Stage]:
     """Everything that needs no probe: connection, environment, recording, namespace."""
-    try:
-        image = cluster.ensure_probe_image()
-        api = connect(cluster.kubeconfig, cluster.context)
-    except (ClusterError, ApiUnavailable) as error:
-        raise TrialVoid(str(error)) from error
-    facts = environment.gather(api, cluster, image)
-    name = f"dw-{scenario.id[:30]}-{time.monotonic_ns() % 36**6:x}"
+    name = manifests.namespace_name(scenario.id, time.monotonic_ns() % 16**8)
     header = Header(
         drainwatch_version=__version__,
         git_commit=environment.git_commit(),
@@ -138,10 +133,16 @@ def prepare(
             "flags": list(scenario.flags),
             "config": {**scenario.config(), "namespace": name, "target_host": cluster.node_address},
         },
-        environment=facts,
     )
     try:
-        recorder = Recorder(folder / "recording.jsonl", header)
+        image = cluster.ensure_probe_image()
+        api = connect(cluster.kubeconfig, cluster.context)
+    except (ClusterError, ApiUnavailable) as error:
+        record_void(folder, header, "prepare", str(error))
+        raise TrialVoid(str(error)) from error
+    facts = environment.gather(api, cluster, image)
+    try:
+        recorder = Recorder(folder / "recording.jsonl", replace(header, environment=facts))
     except RecorderError as error:
         raise TrialVoid(str(error)) from error
     stage = Stage(
@@ -154,17 +155,19 @@ def prepare(
         namespace=name,
         progress=progress,
     )
+
+    def keep_namespace() -> bool:
+        kept = keep(failed=stage.failed)
+        if kept:
+            progress.line(f"kept namespace {name}")
+        return kept
+
     with ExitStack() as stack:
         stack.callback(recorder.close)
         with stage.phase("prepare"):
-            require(
-                lambda: preflight.version_readable(_text(facts["kubernetes_version"])),
-                recorder,
-                timeout_s=0,
-            )
-            stack.enter_context(
-                namespace.trial_namespace(api, name, keep=lambda: keep(failed=stage.failed))
-            )
+            require(lambda: preflight.version_readable(facts), recorder, timeout_s=0)
+            stack.enter_context(namespace.trial_namespace(api, name, keep=keep_namespace))
+        stack.callback(stage.abandon)
         yield stage
 
 
@@ -183,6 +186,7 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                     record=recorder,
                 )
             )
+            stage.watch = watch
             ports = probe.apply(api, stage.namespace, app, stage.image)
             stage.note(
                 Event.WORKLOAD_APPLIED,
@@ -191,37 +195,33 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 grace_period_s=app.grace_period_s,
             )
         with stage.phase("preflight: workload"):
+
+            def must(check: Callable[[], preflight.Check], timeout_s: float) -> None:
+                alive = partial(check_alive, stage, watch)
+                wait = watch.wait_changed
+                require(check, recorder, timeout_s=timeout_s, wait=wait, alive=alive)
+
             started = time.monotonic_ns()
-            require(
+            name, replicas = stage.namespace, app.replicas
+            must(
                 lambda: preflight.pods_ready(
-                    watch.pods(), app.replicas, stage.namespace, time.monotonic_ns() - started
+                    watch.pods(), replicas, name, time.monotonic_ns() - started
                 ),
-                recorder,
-                timeout_s=POD_READY_TIMEOUT_S,
-                wait=watch.wait_changed,
+                POD_READY_TIMEOUT_S,
             )
-            require(
-                lambda: preflight.watches_delivering(watch.delivering(), stage.namespace),
-                recorder,
-                timeout_s=30,
-                wait=watch.wait_changed,
-            )
+            must(lambda: preflight.watches_delivering(watch.delivering(), name), 30)
             target = _target(stage, watch)
             logs = tuple(
-                probe.LogFollower(api, stage.namespace, pod.name, pod.uid, recorder)
-                for pod in target.pods
+                probe.LogFollower(api, name, pod.name, pod.uid, recorder) for pod in target.pods
             )
+            stack.callback(probe.join_logs, logs, 0.0)
+            must(lambda: _logs_followed(logs), 15)
             period_ms = stage.cluster.facts().min_sync_period_ms
             stable = preflight.EndpointStability(2 * (period_ms or 1000) * NS_PER_MS)
-            require(
-                lambda: stable.check(
-                    watch.slices(),
-                    [pod.uid for pod in target.pods],
-                    time.monotonic_ns(),
-                    stage.namespace,
-                ),
-                recorder,
-                timeout_s=ENDPOINT_TIMEOUT_S,
+            uids = [pod.uid for pod in target.pods]
+            must(
+                lambda: stable.check(watch.slices(), uids, time.monotonic_ns(), name),
+                ENDPOINT_TIMEOUT_S,
             )
         yield Probe(stage=stage, watch=watch, ports=ports, target=target, logs=logs)
 
@@ -232,16 +232,16 @@ def hold(ready: Probe) -> Iterator[Held]:
     stage, wanted = ready.stage, ready.stage.scenario.flows
     with ExitStack() as stack:
         with stage.phase("preflight: flows"):
-            require(
-                lambda: preflight.limits_suffice(wanted.tcp + wanted.udp),
-                stage.recorder,
-                timeout_s=0,
-            )
+            flows = wanted.tcp + wanted.udp
+            require(lambda: preflight.limits_suffice(flows), stage.recorder, timeout_s=0)
             agent = FlowAgent(stage.cluster.agent_command, _agent_config(ready))
             stage.agent = agent
             stack.callback(agent.stop)
+            timeout_s = FLOWS_TIMEOUT_S + preflight.MIN_UDP_ANSWERS / wanted.udp_rate_hz
+            alive = partial(check_alive, stage, ready.watch)
             for check in _flow_checks(agent, wanted):
-                require(check, stage.recorder, timeout_s=FLOWS_TIMEOUT_S, wait=agent.wait_changed)
+                wait = agent.wait_changed
+                require(check, stage.recorder, timeout_s=timeout_s, wait=wait, alive=alive)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
 
@@ -250,9 +250,14 @@ def measure(held: Held) -> Trial:
     """Settle, trigger, observe, collect; then judge and write. The probe is spent after it."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
     scenario = stage.scenario
+    calm = undisturbed(agent)
+
+    def hold_still(seconds: float) -> None:
+        until_ns = time.monotonic_ns() + round(seconds * NS_PER_S)
+        watch_until(stage, watch, agent, until_ns, calm)
+
     with stage.phase("settle", scenario.settle_ns):
-        settled_ns = time.monotonic_ns() + scenario.settle_ns
-        watch_until(stage, watch, agent, settled_ns, undisturbed(agent))
+        hold_still(scenario.settle_ns / NS_PER_S)
         stage.note(Event.SETTLE_COMPLETE, settle_ns=scenario.settle_ns)
     with stage.phase("trigger"):
         accepted = trigger.fire(
@@ -261,15 +266,18 @@ def measure(held: Held) -> Trial:
             held.probe.target,
             stage.recorder,
             timeout_s=scenario.observe_ns / NS_PER_S,
+            sleep=hold_still,
         )
     with stage.phase("observe", scenario.expected_ns - scenario.settle_ns):
         closes_ns = time.monotonic_ns() + scenario.observe_ns
-        over = watch_until(stage, watch, agent, closes_ns, all_over(watch, agent, accepted.targets))
-        stage.note(Event.ALL_FLOWS_TERMINAL if over else Event.OBSERVATION_WINDOW_CLOSED)
+        everybody = len(accepted.targets) == len(held.probe.target.pods)
+        over = all_over(watch, agent, accepted.targets, everybody=everybody)
+        ended = watch_until(stage, watch, agent, closes_ns, over)
+        stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
     with stage.phase("collect"):
         agent.stop()
-        for log in held.probe.logs:
-            log.join(2.0)
+        _collect_logs(stage, held.probe.logs, accepted.targets)
+        watch.stop()  # writes the gaps that are still open
         recording = stage.recorder.finish(agent.part)
     with stage.phase("judge"):
         judged = derive(recording)
@@ -320,5 +328,23 @@ def _flow_checks(agent: FlowAgent, wanted: Flows) -> list[Callable[[], preflight
     ]
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _logs_followed(logs: Sequence[probe.LogFollower]) -> preflight.Check:
+    return preflight.logs_followed(
+        {log.pod: log.started for log in logs},
+        [log.problem for log in logs if log.problem],
+        hopeless=any(log.ended and not log.started for log in logs),
+    )
+
+
+def _collect_logs(stage: Stage, logs: Sequence[probe.LogFollower], ended: Collection[str]) -> None:
+    """Wait for the last lines of the pods that ended; those of the others never end."""
+    targets = [log for log in logs if log.uid in ended]
+    probe.join_logs(targets, 2.0)
+    probe.join_logs(logs, 0.0)
+    told = {o.subject for o in stage.recorder.observations() if o.event is Event.SIGTERM_RECEIVED}
+    for log in targets:
+        if log.problem and log.uid not in told:
+            raise TrialVoid(
+                f"the log of pod {log.pod} was lost before its SIGTERM line: {log.problem}; "
+                "expected to follow it to its end. Look at: the kubelet's log; the API server"
+            )

@@ -13,7 +13,6 @@ from pytest_drainwatch.recorder import RecorderError
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.watch import Watch
 
-API_SILENT_S = 10.0
 # After the last target flow and pod are gone, for late frames.
 LINGER_NS = 1 * NS_PER_S
 # Flows that are merely unanswered need longer: silence is judged after seconds, and a node
@@ -21,46 +20,53 @@ LINGER_NS = 1 * NS_PER_S
 LINGER_UNANSWERED_NS = {"udp": 6 * NS_PER_S, "tcp": TCP_SILENT_NS + 2 * NS_PER_S}
 
 
+def check_alive(stage: Stage, watch: Watch, agent: FlowAgent | None = None) -> None:
+    """Return if everything that must live throughout a trial does.
+
+    Raises :class:`TrialVoid`, ClusterError, AgentFailed or RecorderError.
+    """
+    stage.cluster.check()
+    if stage.recorder.problem:
+        raise RecorderError(stage.recorder.problem)
+    if agent is not None:
+        agent.check_alive()
+    trouble = watch.trouble()
+    if trouble is not None:
+        raise TrialVoid(
+            f"the API server cannot be watched: {trouble}; expected it to answer throughout the "
+            "trial. Look at: kubectl get --raw /readyz"
+        )
+
+
 def watch_until(
     stage: Stage, watch: Watch, agent: FlowAgent, deadline_ns: int, look: Callable[[], bool]
 ) -> bool:
     """Wait for ``look`` or the deadline; returns what ``look`` says at the end.
 
-    Raises :class:`TrialVoid`, ClusterError, AgentFailed or RecorderError as soon as the
-    harness can no longer measure.
+    Raises what :func:`check_alive` does as soon as the harness can no longer measure.
     """
-    api_failed_since: float | None = None
     while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
         if look():
             return True
-        agent.check_alive()
-        stage.cluster.check()
-        if stage.recorder.problem:
-            raise RecorderError(stage.recorder.problem)
-        if watch.problem is None:
-            api_failed_since = None
-        elif api_failed_since is None:
-            api_failed_since = time.monotonic()
-        elif time.monotonic() - api_failed_since > API_SILENT_S:
-            raise TrialVoid(
-                f"the API server has not answered for {API_SILENT_S:g} s ({watch.problem}); "
-                "expected it to live throughout the trial. Look at: kubectl get --raw /readyz"
-            )
+        check_alive(stage, watch, agent)
         stage.progress.status(agent.status().summary())
         agent.wait_changed(min(0.1, left_ns / NS_PER_S))
     return look()
 
 
 def undisturbed(agent: FlowAgent) -> Callable[[], bool]:
-    """Never true; voids the trial when a flow ends before the trigger."""
+    """Never true; voids the trial when a flow ends or falters before the trigger."""
 
     def look() -> bool:
-        ended = agent.status().first_ends
-        if ended:
+        status = agent.status()
+        seen = list(status.first_ends)
+        if status.undecided:
+            seen.append(f"{status.undecided} flow(s) refused, or unanswered for over a second")
+        if seen:
             raise TrialVoid(
                 "preflight check 'settled' failed\n"
-                "  invariant: no flow ends before the trigger\n"
-                f"  observed:  {'; '.join(ended)}\n"
+                "  invariant: no flow ends, is refused or goes unanswered before the trigger\n"
+                f"  observed:  {'; '.join(seen)}\n"
                 "  expected:  every flow alive through the settle time\n"
                 "  look at:   the probe's log in recording.jsonl; kube-proxy; the node's load"
             )
@@ -69,24 +75,28 @@ def undisturbed(agent: FlowAgent) -> Callable[[], bool]:
     return look
 
 
-def all_over(watch: Watch, agent: FlowAgent, uids: Collection[str]) -> Callable[[], bool]:
-    """True once nothing more can happen to the pods ``uids``, and a moment has passed."""
+def all_over(
+    watch: Watch, agent: FlowAgent, uids: Collection[str], *, everybody: bool
+) -> Callable[[], bool]:
+    """True once nothing more can happen to the pods ``uids``, and a moment has passed.
+
+    ``everybody``: those are all pods, so no flow at all may still be answered.
+    """
     ended = frozenset(uids)
     over_since: list[int] = []
 
     def look() -> bool:
-        gone = not ended & watch.pods().keys() and not ended & watch.endpoint_uids()
         status = agent.status()
-        if not gone or status.target_answering:
+        answering = status.answering if everybody else status.target_answering
+        if answering or ended & watch.pods().keys() or ended & watch.endpoint_uids():
             over_since.clear()
             return False
         now = time.monotonic_ns()
         over_since[:] = over_since or [now]
         linger = LINGER_NS
-        if status.udp.target_alive:
-            linger = LINGER_UNANSWERED_NS["udp"]
-        if status.tcp.target_alive:
-            linger = LINGER_UNANSWERED_NS["tcp"]
+        for name, proto in (("udp", status.udp), ("tcp", status.tcp)):
+            if proto.quiet or proto.refused:
+                linger = max(linger, LINGER_UNANSWERED_NS[name])
         return now - over_since[0] >= linger
 
     return look

@@ -23,7 +23,7 @@ LATE_NS = 1 * NS_PER_S
 @pytest.mark.parametrize("scenario", matrix(behavior=["drain"], base=SHORT))
 def test_every_connection_is_closed_cleanly_at_the_windows_end(trial: Trial) -> None:
     """The app announces each close, and makes it when its drain window ends."""
-    assert trial.tcp.drained == trial.tcp.total > 0, worst(trial.flows, Outcome.DRAINED)
+    assert trial.tcp.drained == trial.scenario.flows.tcp, worst(trial.flows, Outcome.DRAINED)
     assert trial.exit_codes == (0,)
     app = trial.scenario.app
     window = app.drain_ns
@@ -41,7 +41,7 @@ def test_every_connection_is_closed_cleanly_at_the_windows_end(trial: Trial) -> 
 @pytest.mark.parametrize("scenario", matrix(behavior=["exit-now"], base=SHORT))
 def test_every_connection_is_reset_at_once(trial: Trial) -> None:
     """An app that just exits takes its connections with it, within 200 ms of SIGTERM."""
-    assert trial.tcp.mechanisms == {Mechanism.RST: trial.tcp.total}, worst(
+    assert trial.tcp.mechanisms == {Mechanism.RST: trial.scenario.flows.tcp}, worst(
         trial.flows, Outcome.SEVERED
     )
     assert trial.exit_codes == (0,)
@@ -55,7 +55,7 @@ def test_every_connection_is_reset_at_once(trial: Trial) -> None:
 @pytest.mark.parametrize("scenario", matrix(behavior=["ignore"], base=SHORT))
 def test_every_connection_lives_until_the_kill(trial: Trial) -> None:
     """Who ignores SIGTERM is killed at the end of the grace period: exit code 137."""
-    assert trial.tcp.severed == trial.tcp.total > 0, worst(trial.flows, Outcome.SEVERED)
+    assert trial.tcp.severed == trial.scenario.flows.tcp, worst(trial.flows, Outcome.SEVERED)
     assert trial.exit_codes == (137,)
     grace = trial.scenario.app.grace_period_s * NS_PER_S
     for flow in trial.flows:

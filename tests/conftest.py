@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 pytest_plugins = ["pytester"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where no cluster can be started, say so and run the rest."""
+    """Where no cluster can be started, say so and run the rest.
+
+    Not where one was asked for: CI must not be green with nothing measured.
+    """
     needing = [item for item in items if item.get_closest_marker("cluster")]
-    if not needing:
+    if not needing or os.environ.get("DW_CLUSTER"):
         return
     from pytest_drainwatch.cluster import ClusterError, choose_provider
 

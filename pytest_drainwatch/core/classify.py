@@ -56,6 +56,12 @@ VERDICTS: dict[State, Verdict] = {
     State.SILENT: (_O.NOT_MEASURED, _M.SILENCE),
     State.REFUSED: (_O.NOT_MEASURED, _M.REFUSED),
     State.UNREACHABLE: (_O.NOT_MEASURED, _M.UNREACHABLE),
+    State.QUIET: (_O.NOT_MEASURED, _M.SILENCE),
+    State.ANNOUNCED_SILENT: (_O.NOT_MEASURED, _M.SILENCE),
+    State.LIMITED: (_O.NOT_MEASURED, _M.CLIENT_LIMIT),
+    State.STILL_LIMITED: (_O.NOT_MEASURED, _M.CLIENT_LIMIT),
+    # Unanswered when the watch stopped, for too short a time to say why.
+    State.UNDECIDED: (_O.NOT_MEASURED, _M.SILENCE),
     State.SURVIVED: (_O.SURVIVED, _M.NONE),
     State.STARVED: (_O.READ_TIMEOUT, _M.ACCEPTED_NEVER_SERVED),
     State.NOT_CONNECTED: (_O.NOT_MEASURED, _M.NONE),

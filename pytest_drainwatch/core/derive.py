@@ -27,9 +27,10 @@ from pytest_drainwatch.core.document import (
 )
 from pytest_drainwatch.core.flow_report import flow_reports
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.moments import CannotDerive, Moments, Start, moments_of, start_of
+from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
 from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
@@ -38,26 +39,20 @@ from pytest_drainwatch.core.transitions import Transition
 def derive(recording: Recording) -> Report:
     """Judge a recording. The same recording gives the same report.
 
-    Raises :class:`CannotDerive` for a void trial, and
+    Raises :class:`~pytest_drainwatch.core.refuse.CannotDerive` for a void trial, and
     :class:`~pytest_drainwatch.core.clock.ClockError` for impossible stamps.
     """
     seen = recording.observations
-    _refuse_void(seen)
+    refuse_unfinished(seen)
     start = start_of(seen)
-    offsets = clock.offsets(recording.header.clock, seen)
+    clocks = clock.clocks(recording.header.clock, seen)
     changes = tuple(transitions.transitions(seen))
     flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen))
-    moments = moments_of(seen, start, changes, flows, offsets)
+    config = _mapping(recording.header.scenario.get("config"))
+    refuse_unmeasured(start, changes, flows, config)
+    moments = moments_of(seen, start, changes, flows, clocks)
     notes = [*_notes(recording, start, moments, flows, changes)]
-    clocks = tuple(
-        ClockReport(
-            clock=known.clock,
-            same_clock=known.same_clock,
-            offset_ns=None if known.offset is None else (known.offset.lo, known.offset.hi),
-            exchanges=known.exchanges,
-        )
-        for _, known in sorted(offsets.items())
-    )
+    clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
     return Report(
         schema_version=REPORT_SCHEMA,
@@ -67,15 +62,15 @@ def derive(recording: Recording) -> Report:
         trial=TrialReport(
             id=header.trial_id,
             scenario=str(header.scenario.get("id", "")),
-            config=_mapping(header.scenario.get("config")),
+            config=config,
             flags=_texts(header.scenario.get("flags")),
             trigger=_trigger_report(start, moments),
-            timeline=timeline(seen, changes, flows, offsets, start.t0_ns, start.targets),
+            timeline=timeline(seen, changes, flows, clocks, start.t0_ns, start.targets),
             flows=flows,
             summary=summarise(flows, moments, start.t0_ns),
             container_exits=_container_exits(changes, start.targets),
-            clock=clocks,
-            clock_note=_clock_note(clocks),
+            clock=clock_reports,
+            clock_note=_clock_note(clock_reports),
             sending=_sending(seen),
             gaps=_episodes(seen, Event.WATCH_GAP, start.t0_ns),
             stalls=_episodes(seen, Event.AGENT_STALLED, start.t0_ns),
@@ -92,21 +87,12 @@ def environment(recording: Recording) -> Environment:
     nodes = known.get("nodes")
     if isinstance(nodes, list):
         known["nodes"] = tuple(
-            NodeFacts(**{k: node.get(k) for k in NodeFacts.__slots__ if k in node})
+            NodeFacts(**{k: node[k] for k in NodeFacts.__slots__ if k in node})
             for node in nodes
+            if isinstance(node, dict) and "name" in node
         )
     known["warnings"] = _texts(raw.get("warnings"))
     return Environment(**known)
-
-
-def _refuse_void(seen: Sequence[Observation]) -> None:
-    for observation in seen:
-        if observation.event in (Event.VOID, Event.INTERRUPTED):
-            why = observation.data.get("reason") or observation.data.get("signal")
-            raise CannotDerive(
-                f"the trial is {observation.event} in phase {observation.data.get('phase')}: "
-                f"{why}; a broken harness yields no report"
-            )
 
 
 def _workload(seen: Iterable[Observation]) -> frozenset[str]:
@@ -172,11 +158,24 @@ def _notes(
     open_targets = [f.id for f in flows if f.role is Role.TARGET and f.terminal_ns is None]
     if open_targets:
         yield (
-            f"{len(open_targets)} target flow(s) had no end within the observation window: "
+            f"{len(open_targets)} target flow(s) had no end within the observation window, so "
+            "'last flow' values are null: "
             f"{', '.join(open_targets[:5])}{' …' if len(open_targets) > 5 else ''}"
         )
     for blocked in start.blocked:
         yield f"the API refused the trigger first: {blocked.data.get('message')}"
+
+
+def _clock_report(known: clock.Clock) -> ClockReport:
+    """The offset as the last exchange leaves it."""
+    last = known.exchanges[-1].at_ns if known.exchanges else 0
+    offset = known.offset_at(last)
+    return ClockReport(
+        clock=known.name,
+        same_clock=known.same,
+        offset_ns=None if offset is None else (offset.lo, offset.hi),
+        exchanges=len(known.exchanges),
+    )
 
 
 def _clock_note(clocks: Sequence[ClockReport]) -> str:

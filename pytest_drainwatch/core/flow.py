@@ -8,11 +8,13 @@ Rules for whoever edits this file:
 3. States after a proven end are absorbing. What comes later is history, not verdict.
 4. A UDP path may come back, so REFUSED, UNREACHABLE and SILENT are left again
    when the *same* responder answers. A different responder proves the end.
+5. Who has not been answered for a while when the watch stops neither survived nor
+   ended: UNDECIDED is not measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +25,8 @@ from pytest_drainwatch.core.observation import Event, Observation
 UDP_SILENT_COUNT = 6
 UDP_SILENT_NS = 3 * NS_PER_S
 TCP_SILENT_NS = 10 * NS_PER_S
+# An answer that is out for so long is not merely on its way.
+QUIET_NS = 1 * NS_PER_S
 ICMP_UNREACHABLE_V4, ICMP_PORT_V4 = 3, 3
 ICMP_UNREACHABLE_V6, ICMP_PORT_V6 = 1, 4
 
@@ -41,7 +45,10 @@ class State(StrEnum):
     CONNECTED = "connected"  # open, not answered yet
     ALIVE = "alive"  # answered by its first responder
     ANNOUNCED = "announced"  # the peer said bye, and serves on
+    QUIET = "quiet"  # unanswered, but not for long enough to call it an end
     SILENT = "silent"  # unanswered for longer than loss explains
+    ANNOUNCED_SILENT = "announced-silent"  # the same, after a bye
+    LIMITED = "limited"  # our own machine could not send
     REFUSED = "refused"  # UDP: port unreachable since the last answer
     UNREACHABLE = "unreachable"  # UDP: host or network unreachable since the last answer
     # --- absorbing ---
@@ -62,6 +69,8 @@ class State(StrEnum):
     STILL_REFUSED = "still-refused"
     STILL_UNREACHABLE = "still-unreachable"
     STILL_SILENT = "still-silent"
+    STILL_LIMITED = "still-limited"
+    UNDECIDED = "undecided"
 
 
 class Signal(StrEnum):
@@ -70,7 +79,9 @@ class Signal(StrEnum):
     CONNECT = "connect"
     CONNECT_FAIL = "connect-fail"
     ANSWER = "answer"
+    UNANSWERED = "unanswered"
     SILENCE = "silence"
+    LIMIT = "limit"
     BYE = "bye"
     FIN = "fin"
     RST = "rst"
@@ -95,7 +106,9 @@ _LIVING: dict[Signal, State] = {
     _E.NET_ERROR: _S.CUT_OFF,
     _E.ICMP_PORT: _S.REFUSED,
     _E.ICMP_OTHER: _S.UNREACHABLE,
+    _E.UNANSWERED: _S.QUIET,
     _E.SILENCE: _S.SILENT,
+    _E.LIMIT: _S.LIMITED,
     _E.BYE: _S.ANNOUNCED,
     _E.MOVE: _S.MOVED,
     _E.FOREIGN: _S.FOREIGN,
@@ -103,21 +116,37 @@ _LIVING: dict[Signal, State] = {
     _E.END: _S.SURVIVED,
 }
 
+_AFTER_BYE: dict[Signal, State] = {
+    **_LIVING,
+    _E.ANSWER: _S.ANNOUNCED,
+    _E.UNANSWERED: _S.ANNOUNCED,
+    _E.SILENCE: _S.ANNOUNCED_SILENT,
+    _E.FIN: _S.FIN_ANNOUNCED,
+    _E.RST: _S.RESET_ANNOUNCED,
+}
+
 _ROWS: dict[State, dict[Signal, State]] = {
     _S.NEW: {_E.CONNECT: _S.CONNECTED, _E.CONNECT_FAIL: _S.NOT_CONNECTED},
-    _S.CONNECTED: {**_LIVING, _E.SILENCE: _S.STARVED, _E.END: _S.CONNECTED},
-    _S.ALIVE: _LIVING,
-    _S.ANNOUNCED: {
+    _S.CONNECTED: {
         **_LIVING,
-        _E.ANSWER: _S.ANNOUNCED,
-        _E.FIN: _S.FIN_ANNOUNCED,
-        _E.RST: _S.RESET_ANNOUNCED,
+        _E.UNANSWERED: _S.CONNECTED,
+        _E.SILENCE: _S.STARVED,
+        _E.END: _S.CONNECTED,
     },
-    _S.SILENT: {**_LIVING, _E.END: _S.STILL_SILENT},
+    _S.ALIVE: _LIVING,
+    _S.QUIET: {**_LIVING, _E.END: _S.UNDECIDED},
+    _S.ANNOUNCED: _AFTER_BYE,
+    _S.ANNOUNCED_SILENT: {
+        **_AFTER_BYE,
+        _E.UNANSWERED: _S.ANNOUNCED_SILENT,
+        _E.END: _S.STILL_SILENT,
+    },
+    _S.SILENT: {**_LIVING, _E.UNANSWERED: _S.SILENT, _E.END: _S.STILL_SILENT},
     # A refusal and an unreachable host can alternate; the first one names the end.
     _S.REFUSED: {
         **_LIVING,
         _E.ICMP_OTHER: _S.REFUSED,
+        _E.UNANSWERED: _S.REFUSED,
         _E.SILENCE: _S.REFUSED,
         _E.MOVE: _S.MOVED_AFTER_REFUSAL,
         _E.END: _S.STILL_REFUSED,
@@ -125,14 +154,26 @@ _ROWS: dict[State, dict[Signal, State]] = {
     _S.UNREACHABLE: {
         **_LIVING,
         _E.ICMP_PORT: _S.UNREACHABLE,
+        _E.UNANSWERED: _S.UNREACHABLE,
         _E.SILENCE: _S.UNREACHABLE,
         _E.MOVE: _S.MOVED_AFTER_UNREACHABLE,
         _E.END: _S.STILL_UNREACHABLE,
     },
+    _S.LIMITED: {
+        **_LIVING,
+        _E.UNANSWERED: _S.LIMITED,
+        _E.SILENCE: _S.LIMITED,
+        _E.END: _S.STILL_LIMITED,
+    },
 }
 
 ABSORBING = frozenset(State) - _ROWS.keys()
-LIVING = frozenset({_S.NEW, _S.CONNECTED, _S.ALIVE, _S.ANNOUNCED})
+LIVING = frozenset({_S.NEW, _S.CONNECTED, _S.ALIVE, _S.QUIET, _S.ANNOUNCED, _S.LIMITED})
+# States without an end although they are absorbing.
+ENDLESS = frozenset({_S.SURVIVED, _S.UNDECIDED, _S.STILL_LIMITED, _S.NOT_CONNECTED})
+# The kernel tells when a TCP connection ended: that is better evidence than silence before it.
+_SILENCES = frozenset({_S.SILENT, _S.ANNOUNCED_SILENT})
+PUSHED = frozenset({_E.FIN, _E.RST, _E.EPIPE, _E.TIMEOUT, _E.NET_ERROR})
 
 TRANSITIONS: dict[tuple[State, Signal], State] = {
     (state, signal): _ROWS.get(state, {}).get(signal, state) for state in State for signal in Signal
@@ -172,7 +213,9 @@ def live(proto: Proto, history: Sequence[Observation], workload: AbstractSet[str
         before, state = state, TRANSITIONS[state, step.signal]
         if state in LIVING:
             end = None
-        elif before in LIVING and state is not State.SURVIVED:
+        elif state in ENDLESS:
+            continue
+        elif before in LIVING or (before in _SILENCES and step.signal in PUSHED):
             end = step
     return FlowLife(
         proto=proto, state=state, end=end.at if end else None, end_step=end, steps=steps
@@ -185,7 +228,8 @@ def _signals(
     """Translate observations; the only arithmetic is where an end must lie.
 
     A UDP path breaks after the send of the last exchange that worked and before
-    the first sign that it does not work any more.
+    the first sign that it does not work any more. Silence is such a sign one round
+    trip after the first send that was lost; the longest one seen stands for it.
     """
     last_good_ns: int | None = None
     rtt_max_ns = 0
@@ -200,14 +244,15 @@ def _signals(
             if _is_silence(proto, _int(data, "count", 0), at.hi - first):
                 lo = first if last_good_ns is None else last_good_ns
                 yield Step(Signal.SILENCE, Interval(lo, max(lo, first + rtt_max_ns)), seen)
+            elif at.hi - first >= max(QUIET_NS, 3 * rtt_max_ns):
+                yield Step(Signal.UNANSWERED, at, seen)
         elif event is Event.FLOW_RESPONDER:
             yield Step(_responder(seen, workload), at, seen)
-        elif event is Event.FLOW_ICMP:
-            lo = at.lo if last_good_ns is None else min(last_good_ns, at.hi)
-            signal = Signal.ICMP_PORT if _is_port_unreachable(data) else Signal.ICMP_OTHER
-            yield Step(signal, Interval(lo, at.hi), seen)
-        elif event in _ERRORS:
-            yield Step(_error(proto, data.get("errno")), at, seen)
+        elif event is Event.FLOW_ICMP or event in _ERRORS:
+            if proto is Proto.UDP and last_good_ns is not None:
+                at = Interval(min(last_good_ns, at.hi), at.hi)
+            signal = _icmp(data) if event is Event.FLOW_ICMP else _error(proto, data.get("errno"))
+            yield Step(signal, at, seen)
         elif event in _PLAIN:
             yield Step(_PLAIN[event], at, seen)
 
@@ -230,7 +275,12 @@ def _responder(seen: Observation, workload: AbstractSet[str]) -> Signal:
     return Signal.MOVE if seen.data.get("previous") else Signal.ANSWER
 
 
+_LOCAL_ERRNOS = frozenset({"ENOBUFS", "ENOMEM", "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EPERM"})
+
+
 def _error(proto: Proto, errno: object) -> Signal:
+    if errno in _LOCAL_ERRNOS:
+        return Signal.LIMIT
     named = {
         "ECONNRESET": Signal.RST,
         "EPIPE": Signal.EPIPE,
@@ -247,13 +297,12 @@ def _is_silence(proto: Proto, count: int, lasted_ns: int) -> bool:
     return count >= UDP_SILENT_COUNT and lasted_ns >= UDP_SILENT_NS
 
 
-def _is_port_unreachable(data: object) -> bool:
-    assert isinstance(data, dict)
+def _icmp(data: Mapping[str, object]) -> Signal:
     kind = (data.get("type"), data.get("code"))
-    return kind in {(ICMP_UNREACHABLE_V4, ICMP_PORT_V4), (ICMP_UNREACHABLE_V6, ICMP_PORT_V6)}
+    ports = {(ICMP_UNREACHABLE_V4, ICMP_PORT_V4), (ICMP_UNREACHABLE_V6, ICMP_PORT_V6)}
+    return Signal.ICMP_PORT if kind in ports else Signal.ICMP_OTHER
 
 
-def _int(data: object, name: str, default: int) -> int:
-    assert isinstance(data, dict)
+def _int(data: Mapping[str, object], name: str, default: int) -> int:
     value = data.get(name, default)
     return value if type(value) is int else default

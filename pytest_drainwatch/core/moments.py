@@ -61,7 +61,7 @@ def moments_of(
     start: Start,
     changes: Sequence[Transition],
     flows: Sequence[FlowReport],
-    offsets: Mapping[str, clock.Offset],
+    clocks: Mapping[str, clock.Clock],
 ) -> Moments:
     """The instants of the target pods; of several pods, the first to change counts.
 
@@ -69,18 +69,24 @@ def moments_of(
     sent, and a container that still answered had not terminated.
     """
     of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
+    # What a watch showed only after a gap over t = 0 may have happened before it.
+    blind = [o.at for o in seen if o.event is Event.WATCH_GAP and o.at.lo < start.t0_ns <= o.at.hi]
 
     def first(event: str, not_before_ns: int = start.t0_ns) -> Interval | None:
         received = [c.received_ns for c in of_targets if c.event == event]
         if not received:
             return None
-        return Interval(min(not_before_ns, received[0]), received[0])
+        at_ns = received[0]
+        if not_before_ns > at_ns:
+            not_before_ns = start.t0_ns  # evidence against itself bounds nothing
+        since_ns = [gap.lo for gap in blind if at_ns <= gap.hi]
+        return Interval(min([not_before_ns, *since_ns]), at_ns)
 
     terms = [
         at
         for o in seen
         if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
-        if (at := clock.to_harness(o, offsets)) is not None
+        if (at := clock.to_harness(o, clocks)) is not None
     ]
     alive_ns = max(
         (
@@ -112,10 +118,10 @@ def moments_of(
 
 
 def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
-    """When the last of the target flows that ended did so; the notes name those that did not."""
+    """When the last target flow ended; None while one of them has no end."""
     targets = [flow for flow in flows if flow.role is Role.TARGET]
-    ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns]
-    if not ends:
+    ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns is not None]
+    if not ends or len(ends) < len(targets):
         return None
     return Interval(max(e.lo for e in ends), max(e.hi for e in ends))
 

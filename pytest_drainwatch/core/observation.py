@@ -63,7 +63,8 @@ class Event(StrEnum):
 
     # --- k8s: frames reduced to named fields -------------------------------------------
     WATCH_LISTED = "watch_listed"  # resource, subjects, resource_version
-    WATCH_GAP = "watch_gap"  # resource, reason; at = [last frame, re-list complete]
+    WATCH_GAP = "watch_gap"  # resource (pods, endpointslices, apiserver), reason;
+    #                          at = [last thing surely seen, seen again]
     POD = "pod"  # subject = pod uid; type, name, resource_version, phase, ready, node,
     #              deletion_timestamp, deletion_grace_period_s, reason,
     #              containers: [{name, ready, restarts, state, exit_code, signal, reason}]

@@ -134,6 +134,9 @@ def _load_header(line: str) -> Header:
                 f"recording schema {schema!r} is newer than {RECORDING_SCHEMA}, the newest this "
                 "version reads; install a newer pytest-drainwatch"
             )
+        for name in ("scenario", "environment"):
+            if not isinstance(raw.get(name, {}), dict):
+                raise ValueError(f"{name!r} is not an object")
         return Header(**{name: raw[name] for name in Header.__slots__ if name in raw})
     except RecordingError:
         raise

@@ -26,7 +26,7 @@ def timeline(
     seen: Iterable[Observation],
     changes: Iterable[Transition],
     flows: Iterable[FlowReport],
-    offsets: Mapping[str, clock.Offset],
+    clocks: Mapping[str, clock.Clock],
     t0_ns: int,
     targets: AbstractSet[str],
 ) -> tuple[TimelineEntry, ...]:
@@ -34,8 +34,8 @@ def timeline(
     seen = tuple(seen)
     entries = [
         *_own(seen, t0_ns),
-        *_probe(seen, offsets, t0_ns),
-        *_cluster(changes, t0_ns, targets),
+        *_probe(seen, clocks, t0_ns),
+        *_cluster(changes, t0_ns, targets, seen),
         *_ends(flows),
     ]
     return tuple(sorted(entries, key=lambda e: (e.t_ms, e.source, e.event)))
@@ -52,12 +52,12 @@ def _own(seen: Iterable[Observation], t0_ns: int) -> Iterator[TimelineEntry]:
 
 
 def _probe(
-    seen: Iterable[Observation], offsets: Mapping[str, clock.Offset], t0_ns: int
+    seen: Iterable[Observation], clocks: Mapping[str, clock.Clock], t0_ns: int
 ) -> Iterator[TimelineEntry]:
     for o in seen:
         if o.source is not Source.PROBE:
             continue
-        at = clock.to_harness(o, offsets)
+        at = clock.to_harness(o, clocks)
         if at is None:
             continue  # not placeable in time: the notes say so
         yield _entry(
@@ -71,17 +71,26 @@ def _probe(
 
 
 def _cluster(
-    changes: Iterable[Transition], t0_ns: int, targets: AbstractSet[str]
+    changes: Iterable[Transition],
+    t0_ns: int,
+    targets: AbstractSet[str],
+    seen: Iterable[Observation],
 ) -> Iterator[TimelineEntry]:
+    """A change lies before its receipt: after the trigger if that caused it, else after the
+    workload was applied, which says little, so such an entry is marked approximate.
+    """
+    applied = min((o.at.lo for o in seen if o.event is Event.WORKLOAD_APPLIED), default=t0_ns)
+    applied -= t0_ns
     for change in changes:
         received = change.received_ns - t0_ns
         caused = change.uid in targets and received >= 0
         yield _entry(
-            Interval(0 if caused else received, received),
+            Interval(min(0 if caused else applied, received), received),
             Source.K8S,
             change.event,
             change.detail,
             subject=change.uid,
+            approximate=not caused,
         )
 
 

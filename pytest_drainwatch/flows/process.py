@@ -33,6 +33,8 @@ class ProtoStatus:
     alive: int = 0
     target_alive: int = 0
     target_answering: int = 0
+    refused: int = 0
+    quiet: int = 0
     moved: int = 0
     ended: int = 0
     min_answers: int = 0
@@ -58,6 +60,16 @@ class AgentStatus:
     def target_answering(self) -> int:
         """Of those, the ones that the target still answers."""
         return self.tcp.target_answering + self.udp.target_answering
+
+    @property
+    def answering(self) -> int:
+        """Flows of any pod that are answered."""
+        return sum(max(0, p.alive - p.quiet - p.refused) for p in (self.tcp, self.udp))
+
+    @property
+    def undecided(self) -> int:
+        """Flows of any pod that wait for an answer, or saw an error since the last one."""
+        return sum(proto.quiet + proto.refused for proto in (self.tcp, self.udp))
 
     def summary(self) -> str:
         """For a progress line."""
@@ -91,6 +103,11 @@ class FlowAgent:
             reader.start()
         self._tell({k: v for k, v in asdict(config).items() if v is not None})
 
+    @property
+    def pid(self) -> int:
+        """The agent's process id."""
+        return self._process.pid
+
     def status(self) -> AgentStatus:
         """The last status received."""
         with self._changed:
@@ -113,12 +130,14 @@ class FlowAgent:
             )
 
     def stop(self) -> None:
-        """Tell it to write its last records and end; may be called again.
+        """Tell it to write its last records and end; a second call does nothing.
 
-        Raises :class:`AgentFailed` if it had to be killed: its recording is then torn.
+        Raises :class:`AgentFailed` unless it ends by itself and says that all is well:
+        otherwise its recording may be torn.
         """
         if self._stopping:
             return
+        ended_before = self._process.poll() is not None
         self._stopping = True
         with suppress(OSError, ValueError):
             self._tell({"do": "stop"})
@@ -139,6 +158,13 @@ class FlowAgent:
             for pipe in (self._process.stdout, self._process.stderr):
                 if pipe is not None:
                     pipe.close()
+        error = self.status().error
+        if ended_before or self._process.returncode != 0 or error is not None:
+            raise AgentFailed(
+                f"the flow agent ended {'by itself ' if ended_before else ''}with exit code "
+                f"{self._process.returncode}: {error or self._last_words()}; expected it to stop "
+                "when told and to report no error"
+            )
 
     def _tell(self, message: dict[str, Any]) -> None:
         assert self._process.stdin

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.scenario import App
 
@@ -16,6 +18,12 @@ CONTAINER = "probe"
 TCP_PORT, UDP_PORT, HTTP_PORT = 7001, 7002, 7003
 
 Manifest = dict[str, object]
+
+
+def namespace_name(scenario_id: str, unique: int) -> str:
+    """A valid namespace name that a person can tell apart from others."""
+    slug = re.sub(r"[^a-z0-9]+", "-", scenario_id.lower())[:30].strip("-")
+    return "-".join(part for part in ("dw", slug, f"{unique:x}") if part)
 
 
 def namespace(name: str, owner: str) -> Manifest:

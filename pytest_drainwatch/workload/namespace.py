@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,26 +11,30 @@ from pathlib import Path
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, failures
 from pytest_drainwatch.workload import manifests
 
+UNKNOWN = "unknown"
+
 
 def owner() -> str:
-    """Names this process beyond doubt: boot id, pid and the pid's start time."""
-    return f"{_boot_id()}/{os.getpid()}/{_start_time(os.getpid())}"
+    """Names this process beyond doubt: boot id, pid, the pid's start time, and the PID
+    namespace that the pid is of (containers share their host's boot id).
+    """
+    return f"{_boot_id()}/{os.getpid()}/{_start_time(os.getpid())}/{_pid_namespace()}"
 
 
 @contextmanager
 def trial_namespace(api: Api, name: str, *, keep: Callable[[], bool]) -> Iterator[str]:
     """Create ``name`` and remove it again, unless ``keep()`` says to leave it."""
     body = manifests.namespace(name, owner())
-    api.core.create_namespace(body, _request_timeout=REQUEST_TIMEOUT)
+    created = False
     try:
+        api.core.create_namespace(body, _request_timeout=REQUEST_TIMEOUT)
+        created = True
         yield name
     finally:
-        if not keep():
+        # Interrupted or unanswered, the call may have been carried out all the same.
+        if not keep() and (created or _is_ours(api, name)):
             # Its pods may still be terminating; nobody measures them any more.
-            with suppress(*failures()):
-                api.core.delete_namespace(
-                    name, grace_period_seconds=0, _request_timeout=REQUEST_TIMEOUT
-                )
+            _delete(api, name, grace_period_seconds=0)
 
 
 def sweep(api: Api) -> list[str]:
@@ -42,8 +47,8 @@ def sweep(api: Api) -> list[str]:
     swept = []
     for item in found.items:
         who = (item.metadata.annotations or {}).get(manifests.OWNER_ANNOTATION, "")
-        if item.metadata.deletion_timestamp is None and is_dead(who):
-            api.core.delete_namespace(item.metadata.name, _request_timeout=REQUEST_TIMEOUT)
+        gone = item.metadata.deletion_timestamp is None and is_dead(who)
+        if gone and _delete(api, item.metadata.name):
             swept.append(item.metadata.name)
     return swept
 
@@ -51,21 +56,59 @@ def sweep(api: Api) -> list[str]:
 def is_dead(who: str) -> bool:
     """Whether the process that an owner text names is surely gone.
 
-    A process of another boot of another machine cannot be judged from here, so
-    only this boot's processes can be dead.
+    Only processes of this boot and this PID namespace can be judged from here. Any
+    other's, or that of an owner text which does not tell, cannot be called dead.
     """
-    boot, _, rest = who.partition("/")
-    pid, _, started = rest.partition("/")
-    if boot != _boot_id() or not pid.isdigit():
+    parts = who.split("/")
+    if len(parts) != 4:
         return False
-    return _start_time(int(pid)) != started
+    boot, pid, started, pid_namespace = parts
+    here = (_boot_id(), _pid_namespace())
+    if UNKNOWN in here or (boot, pid_namespace) != here or not re.fullmatch(r"\d{1,9}", pid):
+        return False
+    now = _start_time(int(pid))
+    return now != started if now else not _exists(int(pid))
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is such a process, even if /proc hides it (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _is_ours(api: Api, name: str) -> bool:
+    """Whether a namespace is there and names this process: another's name may collide."""
+    with suppress(*failures()):
+        found = api.core.read_namespace(name, _request_timeout=REQUEST_TIMEOUT)
+        return (found.metadata.annotations or {}).get(manifests.OWNER_ANNOTATION) == owner()
+    return False
+
+
+def _delete(api: Api, name: str, **options: int) -> bool:
+    """Ask for a namespace's removal; False if it is refused, gone (404) or going (409)."""
+    with suppress(*failures()):
+        api.core.delete_namespace(name, _request_timeout=REQUEST_TIMEOUT, **options)
+        return True
+    return False
 
 
 def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
-        return "unknown"
+        return UNKNOWN
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").stat().st_ino)
+    except OSError:
+        return UNKNOWN
 
 
 def _start_time(pid: int) -> str:

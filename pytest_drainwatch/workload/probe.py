@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain, failures
+from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import App
 from pytest_drainwatch.workload import manifests
+from pytest_drainwatch.workload.logs import LINE_LIMIT, LogFollower, join_logs
 
-Record = Callable[[Observation], None]
-_PROBE_EVENTS = {str(event): event for event in Event}
+__all__ = ["LogFollower", "NodePorts", "apply", "evidence", "join_logs"]
+
+# A void trial's API server may be the one that does not answer.
+EVIDENCE_TIMEOUT = (2.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,104 +41,57 @@ def apply(api: Api, namespace: str, app: App, image: str) -> NodePorts:
     return NodePorts(tcp=ports["tcp"], udp=ports["udp"])
 
 
-class LogFollower:
-    """Follows one pod's lifecycle log; a deleted pod's log cannot be read afterwards."""
-
-    def __init__(self, api: Api, namespace: str, pod: str, uid: str, record: Record) -> None:
-        self._api, self._namespace, self._pod, self._uid = api, namespace, pod, uid
-        self._record = record
-        self.problem: str | None = None
-        self._thread = threading.Thread(target=self._follow, name=f"log-{pod}", daemon=True)
-        self._thread.start()
-
-    def join(self, timeout_s: float) -> bool:
-        """Wait for the end of the log; False if it is still open."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def _follow(self) -> None:
-        try:
-            response = self._api.core.read_namespaced_pod_log(
-                self._pod,
-                self._namespace,
-                container=manifests.CONTAINER,
-                follow=True,
-                _preload_content=False,
-            )
-            for line in _lines(response):
-                seen = parse_log_line(line, self._uid)
-                if seen is not None:
-                    self._record(seen)
-        except failures() as error:
-            self.problem = explain(error)
-
-
-def parse_log_line(line: str, uid: str) -> Observation | None:
-    """A lifecycle line as an observation on the probe's clock; None for anything else."""
-    try:
-        raw = json.loads(line)
-        at = Interval.point(raw["mono_ns"])
-        event = _PROBE_EVENTS[raw["event"]]
-        clock = str(raw["clock"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    known = {"event", "mono_ns", "clock", "pod_uid"}
-    data = {key: value for key, value in raw.items() if key not in known}
-    return Observation(source=Source.PROBE, event=event, at=at, subject=uid, clock=clock, data=data)
-
-
 def evidence(api: Api, namespace: str, at: Interval) -> Iterator[Observation]:
     """What a person would look at when a trial is void: events, and the pods' last lines.
 
-    Best effort: it must not hide the failure that made the trial void.
+    Best effort, item by item: it must not hide the failure that made the trial void.
+    The answers are read as they are, since one odd object spoils a whole typed list.
     """
-    with suppress(*failures()):
-        events = api.core.list_namespaced_event(namespace, _request_timeout=REQUEST_TIMEOUT)
-        for item in events.items:
-            about = item.involved_object
+    for item in _listed(api.core.list_namespaced_event, namespace):
+        with suppress(Exception):
+            about = item.get("involvedObject") or {}
             yield Observation(
                 source=Source.ORCHESTRATOR,
                 event=Event.CLUSTER_EVENT,
                 at=at,
-                subject=f"{about.kind}/{about.name}",
-                data={
-                    "reason": item.reason,
-                    "type": item.type,
-                    "message": item.message,
-                    "count": item.count,
-                },
+                subject=f"{about.get('kind')}/{about.get('name')}",
+                data={key: item.get(key) for key in ("reason", "type", "message", "count")},
             )
-    with suppress(*failures()):
-        pods = api.core.list_namespaced_pod(
-            namespace, label_selector=manifests.POD_SELECTOR, _request_timeout=REQUEST_TIMEOUT
-        )
-        for pod in pods.items:
+    for item in _listed(
+        api.core.list_namespaced_pod, namespace, label_selector=manifests.POD_SELECTOR
+    ):
+        with suppress(Exception):
+            name = item["metadata"]["name"]
             yield Observation(
                 source=Source.ORCHESTRATOR,
                 event=Event.POD_LOG,
                 at=at,
-                subject=pod.metadata.uid,
-                data={"pod": pod.metadata.name, "tail": _tail(api, namespace, pod.metadata.name)},
+                subject=item["metadata"]["uid"],
+                data={"pod": name, "tail": _tail(api, namespace, name)},
             )
+
+
+def _listed(call: Callable[..., Any], namespace: str, **options: str) -> list[Any]:
+    with suppress(Exception):
+        response = call(
+            namespace, _preload_content=False, _request_timeout=EVIDENCE_TIMEOUT, **options
+        )
+        items = json.loads(response.data)["items"]
+        return items if isinstance(items, list) else []
+    return []
 
 
 def _tail(api: Api, namespace: str, pod: str) -> list[str]:
     try:
-        text = api.core.read_namespaced_pod_log(
+        response = api.core.read_namespaced_pod_log(
             pod,
             namespace,
             container=manifests.CONTAINER,
             tail_lines=20,
-            _request_timeout=REQUEST_TIMEOUT,
+            limit_bytes=20 * LINE_LIMIT,
+            _preload_content=False,
+            _request_timeout=EVIDENCE_TIMEOUT,
         )
-    except failures() as error:
+        return bytes(response.data).decode("utf-8", "replace").splitlines()
+    except Exception as error:
         return [f"(no log: {explain(error)})"]
-    return str(text).splitlines()
-
-
-def _lines(response: object) -> Iterator[str]:
-    rest = b""
-    for chunk in response.stream(decode_content=False):  # type: ignore[attr-defined]
-        *complete, rest = (rest + chunk).split(b"\n")
-        for line in complete:
-            yield line.decode("utf-8", "replace")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,8 @@ QUICK = Scenario(
 
 class Silent:
     """Progress that nobody watches."""
+
+    def line(self, text: str) -> None: ...
 
     def phase(self, name: str, expected_ns: int | None = None) -> None: ...
 
@@ -228,20 +231,23 @@ def test_kill_9_leaves_nothing_and_the_next_run_works(
     assert "rst" in done.stdout
 
 
-def test_the_api_server_dying_mid_trial_voids_it(tmp_path: Path) -> None:
-    """A cluster of its own, whose API server we stop: SIGSTOP, as a hung host would."""
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_api_server_dying_or_hanging_mid_trial_voids_it(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
+    """A cluster of its own, whose API server we end, or stop as a hung host would."""
     from pytest_drainwatch.cluster import ClusterSettings, open_cluster
 
     cluster = open_cluster(ClusterSettings(), why="test", log=lambda _: None)
     try:
-        with pytest.raises(TrialVoid):
-            _run_and_interfere(cluster, tmp_path, _kill_api_server)
+        with pytest.raises(TrialVoid, match=r"API server|kube-apiserver"):
+            _run_and_interfere(cluster, tmp_path, partial(_signal_api_server, sent))
         assert not (tmp_path / "report.json").exists()
     finally:
         cluster.close()
 
 
-def _kill_api_server(held: Held) -> None:
+def _signal_api_server(sent: signal.Signals, held: Held) -> None:
     name = Path(held.probe.stage.cluster.kubeconfig).parent.name
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -252,7 +258,7 @@ def _kill_api_server(held: Held) -> None:
             continue
         mine = any(name.encode() in word for word in words)
         if b"kube-apiserver" in words[:2] and mine:
-            os.kill(int(entry.name), signal.SIGKILL)
+            os.kill(int(entry.name), sent)
             return
     raise AssertionError("no API server of this cluster found")
 

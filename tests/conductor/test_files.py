@@ -22,7 +22,7 @@ def test_a_recording_holds_both_parts(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.jsonl", HEADER)
     recorder(s.accepted())
     part = tmp_path / "part.jsonl"
-    part.write_text(dump_observation(SEEN) + "\n" + '{"torn')
+    part.write_text(dump_observation(SEEN) + "\n")
     merged = recorder.finish(part)
     assert merged.observations == (SEEN, s.accepted())
     assert loads((tmp_path / "r.jsonl").read_text()) == merged
@@ -38,6 +38,20 @@ def test_what_goes_wrong_after_the_merge_is_added_and_loses_nothing(tmp_path: Pa
     recorder.finish(part)
     recorder.finish(part, s.accepted())
     assert loads((tmp_path / "r.jsonl").read_text()).observations == (SEEN, s.accepted())
+
+
+@pytest.mark.parametrize("torn", [b'{"torn', b'{"torn \xc3'])
+def test_a_torn_or_missing_part_is_an_error_unless_the_trial_is_void(
+    tmp_path: Path, torn: bytes
+) -> None:
+    part = tmp_path / "part.jsonl"
+    recorder = Recorder(tmp_path / "r.jsonl", HEADER)
+    with pytest.raises(RecorderError, match="is lost"):
+        recorder.finish(part)
+    part.write_bytes(dump_observation(SEEN).encode() + b"\n" + torn)
+    with pytest.raises(RecorderError, match="ends within a line"):
+        recorder.finish(part)
+    assert recorder.finish(part, salvage=True).observations == (SEEN,)
 
 
 def test_a_killed_writer_leaves_complete_lines(tmp_path: Path) -> None:
@@ -85,14 +99,21 @@ def test_folders_never_collide(tmp_path: Path) -> None:
     assert claim_folder(tmp_path, "run", "a/../b").parent.parent == tmp_path / "run"
 
 
+@pytest.mark.parametrize("scenario", ["..", ".", "", "../../x", "...", "/etc", ".hidden", "a\0b"])
+def test_no_scenario_id_leaves_its_run_or_hides_in_it(tmp_path: Path, scenario: str) -> None:
+    claimed = claim_folder(tmp_path, "run", scenario)
+    assert claimed.resolve().parent.parent == tmp_path.resolve() / "run"
+    assert not claimed.parent.name.startswith(".")
+
+
 def test_only_a_process_that_is_surely_gone_is_dead() -> None:
     """Case C64: leftovers are ours by owner, and another machine's are never touched."""
     mine = owner()
-    boot, pid, started = mine.split("/")
+    boot, pid, started, pid_namespace = mine.split("/")
     assert int(pid) == os.getpid()
     assert not is_dead(mine)
-    assert is_dead(f"{boot}/{pid}/{int(started) - 1}")  # the pid was used again
-    assert is_dead(f"{boot}/4194305/1")
-    assert not is_dead("another-boot/4194305/1")
+    assert is_dead(f"{boot}/{pid}/{int(started) - 1}/{pid_namespace}")  # the pid was used again
+    assert is_dead(f"{boot}/4194305/1/{pid_namespace}")
+    assert not is_dead(f"another-boot/4194305/1/{pid_namespace}")
     assert not is_dead("")
     assert not is_dead("nonsense")

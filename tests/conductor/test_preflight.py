@@ -83,6 +83,21 @@ def test_only_exactly_the_expected_ready_pods_pass(
     assert preflight.pods_ready({"a": READY}, 1, "ns", 0).passed
 
 
+def test_a_log_that_is_not_followed_fails_and_says_why() -> None:
+    assert preflight.logs_followed({"p": True}, [], hopeless=False).passed
+    refused = preflight.logs_followed({"p": False, "q": True}, ["HTTP 403"], hopeless=True)
+    assert (refused.passed, refused.hopeless) == (False, True)
+    assert refused.observed == "nothing from p (HTTP 403)"
+
+
+def test_an_unreadable_version_says_why() -> None:
+    warnings = ["the Kubernetes version could not be read: HTTP 403: no"]
+    unread = preflight.version_readable({"kubernetes_version": None, "warnings": warnings})
+    assert not unread.passed
+    assert "HTTP 403" in unread.observed
+    assert preflight.version_readable({"kubernetes_version": "v1.37.2", "warnings": []}).passed
+
+
 def waiting(reason: str) -> dict[str, dict[str, object]]:
     container = {"name": "probe", "state": "waiting", "reason": reason}
     return {"a": {"name": "p", "ready": False, "phase": "Pending", "containers": [container]}}

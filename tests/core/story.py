@@ -143,14 +143,29 @@ def cluster(exit_code: int = 0, end_ms: float = 5200) -> list[Observation]:
     ]
 
 
-def recording(*parts: Iterable[Observation], **environment: object) -> Recording:
+def deleted(uid: str = OLD, ms: float = 12) -> Observation:
+    """The least that shows that a trigger was carried out."""
+    return pod(uid, ms, deletion_timestamp="then")
+
+
+def finished(ms: float = 60_000) -> list[Observation]:
+    """The marks of a trial that was observed to its end."""
+    summary = Observation(source=Source.CLIENT, event=Event.AGENT_SUMMARY, at=at(ms))
+    window = Observation(
+        source=Source.ORCHESTRATOR, event=Event.OBSERVATION_WINDOW_CLOSED, at=at(ms)
+    )
+    return [summary, window]
+
+
+def recording(*parts: Iterable[Observation], config: dict[str, object] | None = None) -> Recording:
+    """A finished recording of these parts."""
     header = Header(
         drainwatch_version="0.1.0",
         git_commit="abc1234",
         trial_id="story/r00",
         wall_clock_start="2026-01-01T00:00:00Z",
         clock=CLOCK,
-        scenario={"id": "story", "config": {"drain_behavior": "drain"}, "flags": []},
-        environment={"kubernetes_version": "v1.37.2", **environment},
+        scenario={"id": "story", "config": config or {"drain_behavior": "drain"}, "flags": []},
+        environment={"kubernetes_version": "v1.37.2"},
     )
-    return Recording(header, merge(*parts))
+    return Recording(header, merge(*parts, finished()))

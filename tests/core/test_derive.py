@@ -17,7 +17,14 @@ from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.recording import Recording, RecordingError, dumps, loads, merge
+from pytest_drainwatch.core.recording import (
+    Recording,
+    RecordingError,
+    dump_header,
+    dumps,
+    loads,
+    merge,
+)
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
 
@@ -91,7 +98,7 @@ def test_an_endpoint_that_went_before_its_container_is_bounded_by_the_trigger_on
 
 
 def test_what_was_not_seen_is_null_with_a_note() -> None:
-    trial = derive(s.recording([s.accepted()], drained())).trial
+    trial = derive(s.recording([s.accepted()], drained(), [s.deleted()])).trial
     summary = trial.summary
     assert summary.trigger_to_sigterm_ms is None
     assert summary.sigterm_to_ready_false_ms is None
@@ -131,7 +138,7 @@ def test_an_endpoint_in_two_slices_is_removed_with_the_last() -> None:
         s.endpoints(500, name="v4"),
         s.endpoints(900, name="v6"),
     ]
-    trial = derive(s.recording([s.accepted()], drained(), slices)).trial
+    trial = derive(s.recording([s.accepted()], drained(), slices, [s.deleted()])).trial
     assert trial.summary.trigger_to_endpoint_removed_ms == 900
 
 
@@ -172,15 +179,47 @@ def test_a_probe_with_a_clock_of_its_own_is_placed_within_bounds(skew_ms: int) -
         t4=s.ns(-999),
     )
     term = s.log(Event.SIGTERM_RECEIVED, 40 + skew_ms, clock=other)
-    trial = derive(s.recording([s.accepted()], [exchange], drained(), [term])).trial
-    assert trial.summary.trigger_to_sigterm_ns == (round(39.5 * MS), round(40.5 * MS))
+    trial = derive(s.recording([s.accepted(), s.deleted()], [exchange], drained(), [term])).trial
+    # Half the round trip each way, and the drift of a second between exchange and signal.
+    drift = round(0.10395 * MS)
+    assert trial.summary.trigger_to_sigterm_ns == (
+        round(39.5 * MS) - drift,
+        round(40.5 * MS) + drift,
+    )
     assert [c.same_clock for c in trial.clock] == [False]
     assert [e.approximate for e in trial.timeline if e.event == "sigterm_received"] == [True]
 
 
+def exchange(ms: float, skew_ms: float) -> Observation:
+    """A round trip of 0.2 ms with a clock that is ahead by ``skew_ms``."""
+    middle = s.ns(ms + 0.1 + skew_ms)
+    stamps = {"t1": s.ns(ms), "t2": middle, "t3": middle, "t4": s.ns(ms + 0.2)}
+    when = at(ms, ms + 0.2)
+    return s.client(Event.CLOCK_EXCHANGE, TCP, when, clock="boot-2/1", **stamps)
+
+
+@pytest.mark.parametrize("ppm", [0, 5, 50])
+def test_a_drifting_clock_widens_bounds_and_breaks_nothing(ppm: int) -> None:
+    """70 s at 5 ppm is 350 us: more than a quick round trip allows a constant offset."""
+    seen = [exchange(ms, 300 + ms * ppm / 1e6) for ms in range(-10_000, 60_001, 5000)]
+    term = s.log(Event.SIGTERM_RECEIVED, 340 + 40 * ppm / 1e6, clock="boot-2/1")
+    trial = derive(s.recording([s.accepted(), s.deleted()], seen, drained(), [term])).trial
+    bounds = trial.summary.trigger_to_sigterm_ns
+    assert bounds is not None
+    assert bounds[0] <= 40 * MS <= bounds[1]
+    assert bounds[1] - bounds[0] < 1.2 * MS
+
+
+def test_a_stepped_clock_is_an_error() -> None:
+    seen = [exchange(-1000, 300), exchange(1000, 500)]
+    term = s.log(Event.SIGTERM_RECEIVED, 340, clock="boot-2/1")
+    with pytest.raises(ClockError, match="exclude each other"):
+        derive(s.recording([s.accepted(), s.deleted()], seen, drained(), [term]))
+
+
 def test_an_unbounded_clock_places_nothing() -> None:
     term = s.log(Event.SIGTERM_RECEIVED, 40, clock="boot-2/1")
-    trial = derive(s.recording([s.accepted()], drained(), [term])).trial
+    trial = derive(s.recording([s.accepted(), s.deleted()], drained(), [term])).trial
     assert trial.summary.trigger_to_sigterm_ns is None
     assert not [e for e in trial.timeline if e.event == "sigterm_received"]
 
@@ -253,7 +292,7 @@ def test_a_recording_survives_its_file() -> None:
 )
 def test_a_bad_line_is_named(line: str) -> None:
     with pytest.raises(RecordingError, match="line 2"):
-        loads(dumps(s.recording()) + line + "\n")
+        loads(dump_header(ordinary().header) + "\n" + line + "\n")
 
 
 def test_a_newer_recording_is_refused() -> None:
@@ -276,11 +315,91 @@ def test_any_order_of_any_part_has_a_report(order: list[Observation]) -> None:
 @settings(max_examples=60)
 def test_any_subset_has_a_report_or_a_refusal(some: list[Observation]) -> None:
     part = Recording(ordinary().header, tuple(some))
-    if sum(seen.event is Event.TRIGGER_ACCEPTED for seen in some) == 1:
-        report.dumps(derive(part))
-    else:
-        with pytest.raises(CannotDerive, match="accepted trigger"):
+    events = [seen.event for seen in some]
+    whole = (
+        events.count(Event.TRIGGER_ACCEPTED) == 1
+        and Event.AGENT_SUMMARY in events
+        and Event.OBSERVATION_WINDOW_CLOSED in events
+    )
+    if not whole:
+        with pytest.raises(CannotDerive):
             derive(part)
+        return
+    try:
+        trial = derive(part).trial
+    except CannotDerive as refusal:
+        assert "blocked" in str(refusal)  # noqa: PT017
+    else:
+        assert trial.trigger.effective_ns is not None
+
+
+def without(event: Event) -> Recording:
+    whole = ordinary()
+    return replace(whole, observations=tuple(o for o in whole.observations if o.event != event))
+
+
+@pytest.mark.parametrize(
+    ("recording", "said"),
+    [
+        (without(Event.AGENT_SUMMARY), "agent's summary is missing"),
+        (without(Event.OBSERVATION_WINDOW_CLOSED), "does not say that its observation ended"),
+        (without(Event.POD), "accepted the trigger and did not carry it out"),
+        (
+            s.recording([s.accepted()], drained(), s.cluster(), config={"tcp_flows": 10}),
+            "1 tcp flows were held on the target, expected 10",
+        ),
+        (
+            s.recording([s.accepted()], drained(), s.cluster(), config={"udp_flows": 1}),
+            "0 udp flows were held on the target, expected 1",
+        ),
+        (
+            s.recording(
+                [s.accepted()],
+                s.alive(TCP, -1001),
+                [s.client(Event.FLOW_RESET, TCP, at(-1000, -999), errno="ECONNRESET")],
+                s.cluster(),
+            ),
+            "ended before the trigger",
+        ),
+    ],
+)
+def test_what_was_not_measured_yields_no_report(recording: Recording, said: str) -> None:
+    """A lost agent, a lost part, a disturbed settle: each looks like nothing bad happened."""
+    with pytest.raises(CannotDerive, match=said):
+        derive(recording)
+
+
+def test_a_gap_over_the_trigger_moves_lower_bounds_before_it() -> None:
+    gap = Observation(
+        source=Source.K8S,
+        event=Event.WATCH_GAP,
+        at=at(-3000, 100),
+        data={"resource": "endpointslices", "reason": "410 Gone"},
+    )
+    found = derive(s.recording([s.accepted()], drained(), lifecycle(), s.cluster(), [gap])).trial
+    # ready:false was received at 20 ms, within the gap: it may have come first.
+    assert found.summary.sigterm_to_ready_false_ns == (-3040 * MS, -20 * MS)
+    assert found.summary.trigger_to_container_terminated_ns == (round(5099.8 * MS), 5200 * MS)
+
+
+def test_evidence_against_itself_bounds_nothing() -> None:
+    """A container cannot have ended before it answered: say only what is sure."""
+    early = s.cluster(0, 300)
+    found = derive(s.recording([s.accepted()], drained(), early)).trial.summary
+    assert found.trigger_to_container_terminated_ns == (0, 300 * MS)
+
+
+def test_one_flow_without_an_end_leaves_the_last_end_unknown() -> None:
+    open_still = [
+        *s.alive("tcp-0002", 9000),
+        s.client(Event.FLOW_OPEN_AT_END, "tcp-0002", at(9001), sent=9, answered=9),
+    ]
+    trial = derive(
+        s.recording([s.accepted()], drained(), open_still, lifecycle(), s.cluster())
+    ).trial
+    assert trial.summary.sigterm_to_last_flow_terminal_ms is None
+    assert trial.summary.dead_endpoint_window_ms is None
+    assert any("'last flow' values are null" in note for note in trial.notes)
 
 
 @given(st.permutations(["uid-a", "uid-b"]))

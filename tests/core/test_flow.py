@@ -19,6 +19,8 @@ RST = s.client(Event.FLOW_RESET, TCP, at(5001, 5002), errno="ECONNRESET")
 EPIPE = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="EPIPE")
 TIMEOUT = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="ETIMEDOUT")
 HOST_DOWN = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="EHOSTUNREACH")
+NO_BUFFERS = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="ENOBUFS")
+LATE_RST = s.client(Event.FLOW_RESET, TCP, at(16_000, 16_001), errno="ECONNRESET")
 GARBAGE = s.client(Event.FLOW_GARBAGE, TCP, at(5001, 5002), length=9)
 
 
@@ -72,7 +74,20 @@ TCP_FATES = [
     ([BYE, end(TCP)], "survived-observation-window", "none"),
     ([], "not-measured", "none"),
     ([s.unanswered(TCP, 5000, 15_000, 200, end=15_001), end(TCP)], "read-timeout", "silence"),
-    ([s.unanswered(TCP, 5000, 14_000, 180), end(TCP)], "survived-observation-window", "none"),
+    # Unanswered when the watch stopped: neither alive nor proven dead.
+    ([s.unanswered(TCP, 5000, 14_000, 180), end(TCP)], "not-measured", "silence"),
+    # The last request is merely on its way.
+    ([s.unanswered(TCP, 39_950, 39_999, 1), end(TCP)], "survived-observation-window", "none"),
+    # A quiet server that closes after all did what it said.
+    ([BYE, s.unanswered(TCP, 5010, 16_000, 220), FIN], "drained-clean-close", "announced-fin"),
+    ([BYE, s.unanswered(TCP, 5010, 16_000, 220), end(TCP)], "read-timeout", "silence"),
+    ([s.unanswered(TCP, 5000, 16_000, 220), LATE_RST], "severed", "rst"),
+    ([NO_BUFFERS, end(TCP)], "not-measured", "client-limit"),
+    (
+        [NO_BUFFERS, s.answered(TCP, OLD, 5100, 9000, (120, 400)), end(TCP)],
+        "survived-observation-window",
+        "none",
+    ),
     # What was read before the error counts: a bye and a FIN make a later EPIPE history.
     ([BYE, FIN, EPIPE], "drained-clean-close", "announced-fin"),
 ]
@@ -96,9 +111,11 @@ UDP_FATES = [
     ([icmp(5001), icmp(8000, 1, "EHOSTUNREACH"), end(UDP)], "severed", "refused"),
     ([GONE, end(UDP)], "severed", "silence"),
     ([GONE], "not-measured", "silence"),
-    # Too few, or not for long enough: that is loss, not an end.
-    ([s.unanswered(UDP, 5000, 9000, 5), end(UDP)], "survived-observation-window", "none"),
-    ([s.unanswered(UDP, 5000, 7000, 120), end(UDP)], "survived-observation-window", "none"),
+    # Too few, or not for long enough to be an end; and no sign of life either.
+    ([s.unanswered(UDP, 5000, 9000, 5), end(UDP)], "not-measured", "silence"),
+    ([s.unanswered(UDP, 5000, 7000, 120), end(UDP)], "not-measured", "silence"),
+    ([s.unanswered(UDP, 5000, 5900, 54), end(UDP)], "survived-observation-window", "none"),
+    ([s.unanswered(UDP, 5000, 7000, 120), moved()], "severed", "rehomed"),
     # The same responder answers again: the path recovered.
     (
         [icmp(5001), s.answered(UDP, OLD, 5100, 9000, (120, 400)), end(UDP)],
@@ -130,6 +147,17 @@ def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign()
     assert life.end == at(4998.8, 5061)
     quiet = live(Proto.UDP, [*s.alive(UDP, 4999), GONE, end(UDP)], {OLD})
     assert quiet.end == at(4998.8, 5000.4)  # first lost send + the longest round trip
+
+
+def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> None:
+    history = [*s.alive(TCP, 4999), s.unanswered(TCP, 5000, 16_000, 220), LATE_RST]
+    assert live(Proto.TCP, history, {OLD}).end == at(16_000, 16_001)
+
+
+@pytest.mark.parametrize("event", [Event.FLOW_WRITE_ERROR, Event.FLOW_READ_ERROR])
+def test_a_udp_error_is_noticed_late_whatever_its_kind(event: Event) -> None:
+    error = s.client(event, UDP, at(5999, 6000), errno="ECONNREFUSED")
+    assert live(Proto.UDP, [*s.alive(UDP, 4999), error], {OLD}).end == at(4998.8, 6000)
 
 
 def test_a_recovered_flow_has_no_end() -> None:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from pytest_drainwatch.core.clock import offsets
+from pytest_drainwatch.core.clock import clocks
 from pytest_drainwatch.flows.clockid import clock_id
 from tests.loopback.rig import Rig
 
@@ -23,8 +23,9 @@ def test_the_exchanges_bound_its_offset(rig: Rig) -> None:
     for server, clock, truth_ns in ((probe, there, -300 * 10**9), (near, here, 0)):
         agent = rig.agent(tcp=(server.tcp_port, 2), udp=(server.udp_port, 2))
         agent.holding(20)
-        known = offsets(clock_id(), rig.recorded(agent).seen)[clock]
-        assert known.exchanges >= 1
-        assert known.offset is not None
-        assert known.offset.lo <= truth_ns <= known.offset.hi
-        assert known.same_clock == (clock == here)
+        known = clocks(clock_id(), rig.recorded(agent).seen)[clock]
+        assert known.exchanges
+        offset = known.offset_at(known.exchanges[-1].at_ns)
+        assert offset is not None
+        assert offset.lo <= truth_ns <= offset.hi
+        assert known.same == (clock == here)

@@ -94,12 +94,76 @@ def test_json_report_and_junit_get_headlines(drain_suite: pytest.Pytester) -> No
     document = json.loads((drain_suite.path / "r.json").read_text())
     trials = document["drainwatch"]["trials"]
     assert document["drainwatch"]["schema"] == 1
-    assert [trial["dw.tcp"] for trial in trials] == [
+    assert [trial["tcp"] for trial in trials] == [
         "1/1 announced-fin",
         "1/1 rst",
         "1/1 rst",
     ]
     assert 'name="dw.scenario" value="exit-now-delete"' in (drain_suite.path / "r.xml").read_text()
+
+
+def test_each_trial_of_a_test_has_its_row(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from pytest_drainwatch import session
+
+        def test_two(request, dw_flows, trial):
+            from pytest_drainwatch.trial import measure
+
+            session.announce(request, measure(dw_flows))
+        """
+    )
+    result = suite.runpytest("--json-report", "--json-report-file=r.json")
+    assert sum("1/1 announced-fin" in line for line in result.outlines) == 2
+    document = json.loads((suite.path / "r.json").read_text())
+    assert len(document["drainwatch"]["trials"]) == 2
+
+
+def test_an_impossible_scenario_is_named_and_nothing_crashes(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+        from pytest_drainwatch import Flows, Scenario
+
+        @pytest.mark.parametrize("scenario", [Scenario(flows=Flows(tcp=5, udp=0))])
+        def test_it(trial): pass
+        """
+    )
+    result = suite.runpytest("--dw-tcp-flows=0")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *test_it*with the options given*at least one flow*"])
+
+
+def test_unequal_counts_are_explained_from_the_first_failure(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from pytest_drainwatch.core.document import Counts
+
+        def test_it(trial):
+            assert trial.tcp == Counts(total=1, severed=1, mechanisms={"rst": 1})
+        """
+    )
+    suite.runpytest().stdout.fnmatch_lines(
+        ["E *flow counts: 1/1 announced-fin == 1/1 rst", "E *drained: 1 != 0"]
+    )
+
+
+def test_what_a_person_must_know_is_said_without_v(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from pytest_drainwatch.progress import PytestProgress
+
+        def test_it(request):
+            progress = PytestProgress(request.config)
+            progress.line("kept: export KUBECONFIG=x")
+            progress.phase("settle")
+        """
+    )
+    result = suite.runpytest()
+    result.stdout.fnmatch_lines(["drainwatch: kept: export KUBECONFIG=x"])
+    result.stdout.no_fnmatch_line("*settle*")
+    suite.runpytest("-v").stdout.fnmatch_lines(["drainwatch: settle"])
+    suite.runpytest("-q").stdout.no_fnmatch_line("*kept*")
 
 
 def test_under_xdist_the_controller_shows_every_trial(drain_suite: pytest.Pytester) -> None:

@@ -58,7 +58,8 @@ def test_a_short_timeline_keeps_both_ends(scenario: Scenario) -> None:
     rows = terminal.timeline(entries, limit=6)
     assert len(rows) == 7
     assert "more" in rows[3]
-    assert "pod_object_deleted" in rows[-1]
+    assert "observation_window_closed" in rows[-1]
+    assert "pod_object_deleted" in rows[-2]
 
 
 def test_equal_ends_are_folded() -> None:

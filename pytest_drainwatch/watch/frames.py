@@ -1,0 +1,71 @@
+"""API objects reduced to the fields that a recording names (pure).
+
+Whole objects carry secrets, and a recording must stay small: everything that is
+not named here is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_drainwatch.core.observation import Event
+
+Fields = dict[str, object]
+
+
+def reduce_object(event: Event, item: Mapping[str, Any], kind: str) -> tuple[str, Fields]:
+    """An object's subject (a pod's UID, a slice's name) and its named fields."""
+    metadata = item["metadata"]
+    common: Fields = {
+        "type": kind,
+        "name": metadata.get("name"),
+        "resource_version": metadata.get("resourceVersion"),
+    }
+    if event is Event.POD:
+        return metadata["uid"], common | _pod_fields(item)
+    endpoints = [_endpoint(e) for e in item.get("endpoints") or ()]
+    return metadata["name"], common | {"family": item.get("addressType"), "endpoints": endpoints}
+
+
+def _pod_fields(item: Mapping[str, Any]) -> Fields:
+    metadata, status = item["metadata"], item.get("status") or {}
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
+    ready = conditions.get("Ready")
+    return {
+        "phase": status.get("phase"),
+        "ready": None if ready is None else ready == "True",
+        "reason": status.get("reason"),
+        "node": (item.get("spec") or {}).get("nodeName"),
+        "deletion_timestamp": metadata.get("deletionTimestamp"),
+        "deletion_grace_period_s": metadata.get("deletionGracePeriodSeconds"),
+        "containers": [_container(c) for c in status.get("containerStatuses") or ()],
+    }
+
+
+def _container(status: Mapping[str, Any]) -> Fields:
+    state = status.get("state") or {}
+    name = next(iter(state), None)
+    inner = state.get(name) or {} if name else {}
+    return {
+        "name": status.get("name"),
+        "ready": status.get("ready"),
+        "restarts": status.get("restartCount"),
+        "state": name,
+        "exit_code": inner.get("exitCode"),
+        "signal": inner.get("signal"),
+        "reason": inner.get("reason"),
+    }
+
+
+def _endpoint(endpoint: Mapping[str, Any]) -> Fields:
+    conditions = endpoint.get("conditions") or {}
+    target = endpoint.get("targetRef") or {}
+    return {
+        "uid": target.get("uid"),
+        "name": target.get("name"),
+        "addresses": endpoint.get("addresses"),
+        "ready": conditions.get("ready"),
+        "serving": conditions.get("serving"),
+        "terminating": conditions.get("terminating"),
+    }

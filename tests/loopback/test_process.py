@@ -1,0 +1,83 @@
+"""The conductor's handle on a real agent: its end is only good if it says so itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch.flows.config import AgentConfig, Endpoint
+from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
+from tests.loopback.rig import Rig
+
+
+def plain(argv: Sequence[str]) -> list[str]:
+    return list(argv)
+
+
+@pytest.fixture
+def agent(rig: Rig, tmp_path: Path) -> Iterator[FlowAgent]:
+    """An agent that holds flows to a probe."""
+    probe = rig.probe("pod-a")
+    agent = FlowAgent(
+        plain,
+        AgentConfig(
+            record=str(tmp_path / "part.jsonl"),
+            tcp=Endpoint(address="127.0.0.1", port=probe.tcp_port, flows=2),
+            udp=Endpoint(address="127.0.0.1", port=probe.udp_port, flows=2),
+        ),
+    )
+    deadline = time.monotonic() + 20
+    while agent.status().udp.min_answers < 5:
+        assert time.monotonic() < deadline
+        agent.wait_changed(0.1)
+    yield agent
+    with suppress(AgentFailed):
+        agent.stop()
+
+
+def test_a_told_end_is_a_good_end(agent: FlowAgent) -> None:
+    agent.check_alive()
+    agent.stop()
+    agent.stop()
+    assert agent.status().phase == "stopped"
+    assert "agent_summary" in agent.part.read_text()
+
+
+def test_an_agent_that_was_killed_is_a_failure(agent: FlowAgent) -> None:
+    os.kill(agent.pid, signal.SIGKILL)
+    with pytest.raises(AgentFailed, match="-9"):
+        agent.stop()
+
+
+def test_an_agent_that_ended_by_itself_is_a_failure(agent: FlowAgent) -> None:
+    os.kill(agent.pid, signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            agent.check_alive()
+        except AgentFailed:
+            break
+        time.sleep(0.05)
+    with pytest.raises(AgentFailed, match="by itself"):
+        agent.stop()
+
+
+def test_a_bad_configuration_is_said(tmp_path: Path) -> None:
+    nowhere = AgentConfig(
+        record=str(tmp_path / "missing" / "part.jsonl"),
+        tcp=Endpoint(address="127.0.0.1", port=9, flows=1),
+    )
+    agent = FlowAgent(plain, nowhere)
+    deadline = time.monotonic() + 20
+    while agent.status().error is None and time.monotonic() < deadline:
+        agent.wait_changed(0.1)
+    with pytest.raises(AgentFailed, match="existing folder"):
+        agent.check_alive()
+    with pytest.raises(AgentFailed):
+        agent.stop()
