@@ -269,9 +269,20 @@ def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:
                 raise OptionError(f"--dw-{option.name}={raw} ({origin}): {error}") from None
             origins[option.name] = origin
             break
+    if _outranks(origins, ("kubeconfig", "context"), "cluster", tuple(sources)):
+        # An exported DW_CLUSTER does not stand in the way of a kubeconfig typed now.
+        values["cluster"] = "existing"
     settings = Settings(**values, origins=origins)
     _refuse_contradictions(settings)
     return settings
+
+
+def _outranks(
+    origins: Mapping[str, str], names: tuple[str, ...], other: str, order: tuple[str, ...]
+) -> bool:
+    """Whether one of ``names`` was given by a stronger source than ``other`` was."""
+    given = [order.index(origins[name]) for name in names if name in origins]
+    return bool(given) and other in origins and min(given) < order.index(origins[other])
 
 
 def _refuse_contradictions(settings: Settings) -> None:

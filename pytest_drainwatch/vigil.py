@@ -13,6 +13,8 @@ from pytest_drainwatch.recorder import RecorderError
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.watch import Watch
 
+# How long a dying cluster may take to be seen as dead.
+DEATH_LAG_S = 0.5
 # After the last target flow and pod are gone, for late frames.
 LINGER_NS = 1 * NS_PER_S
 # Flows that are merely unanswered need longer: silence is judged after seconds, and a node
@@ -46,9 +48,15 @@ def watch_until(
     Raises what :func:`check_alive` does as soon as the harness can no longer measure.
     """
     while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
-        if look():
-            return True
         check_alive(stage, watch, agent)
+        try:
+            if look():
+                return True
+        except TrialVoid:
+            # What ended the flows may be the cluster's own death: that is the better reason.
+            time.sleep(DEATH_LAG_S)
+            check_alive(stage, watch, agent)
+            raise
         stage.progress.status(agent.status().summary())
         agent.wait_changed(min(0.1, left_ns / NS_PER_S))
     return look()

@@ -151,7 +151,7 @@ def test_a_flow_that_ends_during_settle_voids_the_trial(dw_namespace: Stage) -> 
         target = held.probe.target
         dw_namespace.api.core.delete_namespaced_pod(target.pod.name, target.namespace)
 
-    with pytest.raises(TrialVoid, match="no flow ends before the trigger"):
+    with pytest.raises(TrialVoid, match="no flow ends, is refused"):
         _measure(dw_namespace, interfere)
     assert not (dw_namespace.folder / "report.json").exists()
 

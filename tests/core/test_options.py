@@ -84,6 +84,19 @@ def test_the_command_line_wins_over_ini() -> None:
     assert settings.origins == {"drain": "command line", "settle": "ini"}
 
 
+def test_a_kubeconfig_typed_now_wins_over_a_cluster_exported_earlier() -> None:
+    def command_line(option: Option) -> object:
+        return {"kubeconfig": "/tmp/config"}.get(option.name)
+
+    def environment(option: Option) -> object:
+        return {"cluster": "embedded"}.get(option.name)
+
+    settings = resolve({"command line": command_line, "environment": environment})
+    assert settings.cluster == "existing"
+    with pytest.raises(OptionError, match="makes a cluster of its own"):
+        resolve({"environment": environment, "command line": command_line})
+
+
 def test_given_values_override_a_scenario_and_others_do_not() -> None:
     short = Scenario(app=App(drain_ns=5 * NS_PER_S, grace_period_s=10))
     assert given().apply(short) == short
