@@ -14,7 +14,7 @@ help:                 ## this list
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
 	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
 
-test: setup           ## set-up, then the test suite, real cluster trials included
+test: setup check     ## set-up, checks, and the test suite, real cluster trials included
 	$(BIN)/pytest -m "not slow"
 
 test-all: setup       ## the test suite and everything that takes minutes
