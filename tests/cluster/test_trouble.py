@@ -171,14 +171,17 @@ import pytest
 from pytest_drainwatch import App, Scenario
 from pytest_drainwatch.core.interval import NS_PER_S
 
-@pytest.mark.parametrize("scenario", [Scenario(app=App(grace_period_s=60, drain_ns=55 * NS_PER_S))])
+LONG = Scenario(app=App(grace_period_s=60, drain_ns=55 * NS_PER_S), settle_ns=4 * NS_PER_S)
+
+@pytest.mark.parametrize("scenario", [LONG])
 def test_long(trial): pass
 """
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A pytest run of its own that is in the middle of settling."""
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A pytest run of its own, in the phase asked for (in the middle of settling)."""
+    sign = getattr(request, "param", "drainwatch: settle")
     (tmp_path / "test_long.py").write_text(SUITE)
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-v", "--dw-cluster=embedded", "-p", "no:cacheprovider"],
@@ -190,7 +193,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     assert process.stdout
     for line in process.stdout:
-        if "drainwatch: settle" in line:
+        if sign in line:
             break
     yield process
     process.kill()
@@ -199,6 +202,11 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "running",
+    [f"drainwatch: {phase}" for phase in ("deploy", "preflight: flows", "settle", "observe")],
+    indirect=True,
+)
 def test_an_interrupted_trial_keeps_its_recording_and_cleans_up(
     running: subprocess.Popen[str], tmp_path: Path, sent: signal.Signals
 ) -> None:
@@ -207,9 +215,25 @@ def test_an_interrupted_trial_keeps_its_recording_and_cleans_up(
     assert running.returncode == pytest.ExitCode.INTERRUPTED, output
     (found,) = tmp_path.glob("results/2*/*/r00/recording.jsonl")
     left = loads(found.read_text()).observations
-    assert [o.data["phase"] for o in left if o.event is Event.INTERRUPTED] == ["settle"]
-    assert any(o.event is Event.FLOW_OPEN_AT_END for o in left)
+    marks = [o.data for o in left if o.event is Event.INTERRUPTED]
+    assert len(marks) == 1
+    assert marks[0]["signal"] == sent.name
+    if any(o.event is Event.AGENT_STARTED for o in left):
+        assert any(o.event is Event.AGENT_SUMMARY for o in left)
     assert not found.with_name("report.json").exists()
+    assert not _left_behind(tmp_path)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("running", ["collected 1 item"], indirect=True)
+def test_an_interrupted_cluster_start_leaves_nothing(
+    running: subprocess.Popen[str], tmp_path: Path, sent: signal.Signals
+) -> None:
+    time.sleep(1.0)  # well into it: a start takes two to three seconds
+    running.send_signal(sent)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert not list(tmp_path.glob("results/2*/*/r00"))
     assert not _left_behind(tmp_path)
 
 
