@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.jsonvalue import objects, texts
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Flows
 
@@ -100,8 +101,7 @@ def require(
 
 def version_readable(facts: Mapping[str, object]) -> Check:
     """A report that does not know its Kubernetes version is worth nothing."""
-    version, warnings = facts.get("kubernetes_version"), facts.get("warnings")
-    told = [str(w) for w in warnings] if isinstance(warnings, list) else []
+    version, told = facts.get("kubernetes_version"), texts(facts.get("warnings"))
     why = next((warning for warning in told if "Kubernetes version" in warning), "no answer")
     return Check(
         name="kubernetes-version-readable",
@@ -177,7 +177,7 @@ class EndpointStability:
         ready = {
             str(endpoint.get("uid"))
             for item in slices.values()
-            for endpoint in _dicts(item.get("endpoints"))
+            for endpoint in objects(item.get("endpoints"))
             if endpoint.get("ready") is True
         }
         if not wanted <= ready:
@@ -313,11 +313,7 @@ def _pod_state(pod: Mapping[str, object]) -> str:
 
 
 def _containers(pod: Mapping[str, object]) -> list[Mapping[str, object]]:
-    return _dicts(pod.get("containers"))
-
-
-def _dicts(value: object) -> list[Mapping[str, object]]:
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+    return objects(pod.get("containers"))
 
 
 def _source_ports() -> int | None:

@@ -27,6 +27,7 @@ from pytest_drainwatch.core.document import (
 )
 from pytest_drainwatch.core.flow_report import flow_reports
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, texts
 from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording
@@ -63,7 +64,7 @@ def derive(recording: Recording) -> Report:
             id=header.trial_id,
             scenario=str(header.scenario.get("id", "")),
             config=config,
-            flags=_texts(header.scenario.get("flags")),
+            flags=texts(header.scenario.get("flags")),
             trigger=_trigger_report(start, moments),
             timeline=timeline(seen, changes, flows, clocks, start.t0_ns, start.targets),
             flows=flows,
@@ -74,7 +75,7 @@ def derive(recording: Recording) -> Report:
             sending=_sending(seen),
             gaps=_episodes(seen, Event.WATCH_GAP, start.t0_ns),
             stalls=_episodes(seen, Event.AGENT_STALLED, start.t0_ns),
-            deviations=_texts(header.environment.get("deviations")),
+            deviations=texts(header.environment.get("deviations")),
             notes=tuple(notes),
         ),
     )
@@ -91,7 +92,7 @@ def environment(recording: Recording) -> Environment:
             for node in nodes
             if isinstance(node, dict) and "name" in node
         )
-    known["warnings"] = _texts(raw.get("warnings"))
+    known["warnings"] = texts(raw.get("warnings"))
     return Environment(**known)
 
 
@@ -104,7 +105,7 @@ def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
     effective = moments.deletion.since(start.t0_ns) if moments.deletion else None
     return TriggerReport(
         verb=str(start.accepted.data.get("verb", "")),
-        attempts=_int(start.accepted.data.get("attempt"), 1),
+        attempts=integer(start.accepted.data.get("attempt"), 1),
         requested_ns=(0, 0),
         accepted_ns=(accepted.lo, accepted.hi),
         effective_ns=None if effective is None else (effective.lo, effective.hi),
@@ -124,8 +125,8 @@ def _container_exits(
             pod=change.name,
             pod_uid=change.uid,
             container=str(change.fields.get("name", "")),
-            exit_code=_maybe_int(change.fields.get("exit_code")),
-            signal=_maybe_int(change.fields.get("signal")),
+            exit_code=integer_or_none(change.fields.get("exit_code")),
+            signal=integer_or_none(change.fields.get("signal")),
             reason=None if change.fields.get("reason") is None else str(change.fields["reason"]),
         )
         for change in changes
@@ -204,7 +205,7 @@ def _sending(seen: Iterable[Observation]) -> Sending:
     names = Sending.__slots__
     for observation in seen:
         if observation.event is Event.AGENT_SUMMARY:
-            return Sending(**{name: _maybe_int(observation.data.get(name)) for name in names})
+            return Sending(**{name: integer_or_none(observation.data.get(name)) for name in names})
     return Sending()
 
 
@@ -228,15 +229,3 @@ def _since(at: Interval, t0_ns: int) -> Bounds:
 
 def _mapping(value: object) -> Mapping[str, object]:
     return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(v) for v in value) if isinstance(value, list | tuple) else ()
-
-
-def _int(value: object, default: int) -> int:
-    return value if type(value) is int else default
-
-
-def _maybe_int(value: object) -> int | None:
-    return value if type(value) is int else None

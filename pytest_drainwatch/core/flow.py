@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation
 
 UDP_SILENT_COUNT = 6
@@ -236,12 +237,12 @@ def _signals(
     for seen in history:
         event, data, at = seen.event, seen.data, seen.at
         if event is Event.FLOW_ANSWERED:
-            last_good_ns = _int(data, "last_sent_ns", at.lo)
-            rtt_max_ns = max(rtt_max_ns, _int(data, "rtt_max_ns", 0))
+            last_good_ns = integer(data.get("last_sent_ns"), at.lo)
+            rtt_max_ns = max(rtt_max_ns, integer(data.get("rtt_max_ns"), 0))
             yield Step(Signal.ANSWER, at, seen)
         elif event is Event.FLOW_UNANSWERED:
-            first = _int(data, "first_sent_ns", at.lo)
-            if _is_silence(proto, _int(data, "count", 0), at.hi - first):
+            first = integer(data.get("first_sent_ns"), at.lo)
+            if _is_silence(proto, integer(data.get("count"), 0), at.hi - first):
                 lo = first if last_good_ns is None else last_good_ns
                 yield Step(Signal.SILENCE, Interval(lo, max(lo, first + rtt_max_ns)), seen)
             elif at.hi - first >= max(QUIET_NS, 3 * rtt_max_ns):
@@ -301,8 +302,3 @@ def _icmp(data: Mapping[str, object]) -> Signal:
     kind = (data.get("type"), data.get("code"))
     ports = {(ICMP_UNREACHABLE_V4, ICMP_PORT_V4), (ICMP_UNREACHABLE_V6, ICMP_PORT_V6)}
     return Signal.ICMP_PORT if kind in ports else Signal.ICMP_OTHER
-
-
-def _int(data: Mapping[str, object], name: str, default: int) -> int:
-    value = data.get(name, default)
-    return value if type(value) is int else default

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from pytest_drainwatch.core.classify import Role, classify
 from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
 from pytest_drainwatch.core.flow import FlowLife, Proto, live
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation, Source
 
 
@@ -37,12 +38,13 @@ def _flow(
     life = live(proto, history, workload)
     outcome, mechanism = classify(life)
     answered = [o for o in history if o.event is Event.FLOW_ANSWERED]
+    lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]
     responders = tuple(
         str(o.data.get("responder")) for o in history if o.event is Event.FLOW_RESPONDER
     )
     first = responders[0] if responders else None
     kept = [o for o in answered if o.data.get("responder", first) == first]
-    last_seq = max((_int(o.data, "last_seq") for o in kept), default=None)
+    last_seq = max((integer(o.data.get("last_seq")) for o in kept), default=None)
     connected = next((o.at for o in history if o.event is Event.FLOW_CONNECTED), None)
     end = None if life.end is None else life.end.since(t0_ns)
     return FlowReport(
@@ -57,8 +59,8 @@ def _flow(
         last_data_t_ms=whole_ms(max(o.at.hi for o in answered) - t0_ns) if answered else None,
         last_heartbeat_seq=last_seq if proto is Proto.TCP else None,
         last_answered_seq=last_seq if proto is Proto.UDP else None,
-        answered=sum(_int(o.data, "count") for o in answered),
-        unanswered=sum(_int(o.data, "count") for o in history if o.event is Event.FLOW_UNANSWERED),
+        answered=sum(integer(o.data.get("count")) for o in answered),
+        unanswered=sum(integer(o.data.get("count")) for o in lost),
         responders=responders,
         detail=_detail(life),
         history=tuple(_entry(o, t0_ns) for o in history),
@@ -100,8 +102,3 @@ def _entry(seen: Observation, t0_ns: int) -> HistoryEntry:
         at_ns=(at.lo, at.hi),
         detail=" ".join(f"{k}={v}" for k, v in shown.items()) or None,
     )
-
-
-def _int(data: Mapping[str, object], name: str) -> int:
-    value = data.get(name, 0)
-    return value if type(value) is int else 0

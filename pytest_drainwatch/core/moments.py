@@ -10,6 +10,7 @@ from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer, texts
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.transitions import Transition
 
@@ -51,7 +52,7 @@ def start_of(seen: Sequence[Observation]) -> Start:
     return Start(
         t0_ns=accepted[0].at.lo,
         accepted=accepted[0],
-        targets=frozenset(_texts(accepted[0].data.get("targets"))),
+        targets=frozenset(texts(accepted[0].data.get("targets"))),
         blocked=tuple(o for o in seen if o.event is Event.TRIGGER_BLOCKED),
     )
 
@@ -90,7 +91,7 @@ def moments_of(
     ]
     alive_ns = max(
         (
-            _int(o.data.get("last_sent_ns"), o.at.lo)
+            integer(o.data.get("last_sent_ns"), o.at.lo)
             for o in seen
             if o.event is Event.FLOW_ANSWERED
             and str(o.data.get("responder")).partition("/")[0] in start.targets
@@ -124,11 +125,3 @@ def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
     if not ends or len(ends) < len(targets):
         return None
     return Interval(max(e.lo for e in ends), max(e.hi for e in ends))
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(v) for v in value) if isinstance(value, list | tuple) else ()
-
-
-def _int(value: object, default: int) -> int:
-    return value if type(value) is int else default

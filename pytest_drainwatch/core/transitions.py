@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.observation import Event, Observation
 
 POD_OBSERVED = "pod_observed"
@@ -83,8 +84,8 @@ class _Pods:
             yield change(POD_READY_TRUE, "")
         if old.get("ready") is True and new.get("ready") is not True:
             yield change(POD_READY_FALSE, "")
-        before = {str(c.get("name")): c for c in _items(old.get("containers"))}
-        for container in _items(new.get("containers")):
+        before = {str(c.get("name")): c for c in objects(old.get("containers"))}
+        for container in objects(new.get("containers")):
             was = before.get(str(container.get("name")), {})
             if container.get("state") == "terminated" and was.get("state") != "terminated":
                 text = (
@@ -92,7 +93,7 @@ class _Pods:
                     f"signal={container.get('signal')} reason={container.get('reason')}"
                 )
                 yield change(CONTAINER_TERMINATED, text, container)
-            if _count(container) > _count(was):
+            if integer(container.get("restarts")) > integer(was.get("restarts")):
                 text = f"{container.get('name')} restarts={container.get('restarts')}"
                 yield change(CONTAINER_RESTARTED, text, container)
         if new.get("type") == "DELETED":
@@ -117,7 +118,7 @@ class _Slices:
         name = seen.subject
         old_all = self._by_uid()
         gone = seen.data.get("type") == "DELETED"
-        endpoints = [] if gone else _items(seen.data.get("endpoints"))
+        endpoints = [] if gone else objects(seen.data.get("endpoints"))
         self._slices[name] = {str(e.get("uid")): e for e in endpoints}
         new_all = self._by_uid()
         for uid in sorted(old_all.keys() | new_all.keys()):
@@ -182,15 +183,6 @@ def _lower(value: object) -> str:
     return str(value).lower()
 
 
-def _count(container: Mapping[str, object]) -> int:
-    restarts = container.get("restarts")
-    return restarts if isinstance(restarts, int) else 0
-
-
 def _names(seen: Observation) -> set[str]:
     listed = seen.data.get("subjects")
     return {str(name) for name in listed} if isinstance(listed, list) else set()
-
-
-def _items(value: object) -> list[Mapping[str, object]]:
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
