@@ -39,6 +39,7 @@ from pytest_drainwatch.trigger import Pod, Target
 from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.workload import manifests, namespace, probe
+from pytest_drainwatch.workload.logs import LogFollower, join_logs
 
 POD_READY_TIMEOUT_S = 120.0
 ENDPOINT_TIMEOUT_S = 60.0
@@ -92,7 +93,7 @@ class Probe:
     watch: Watch
     ports: probe.NodePorts
     target: Target
-    logs: tuple[probe.LogFollower, ...]
+    logs: tuple[LogFollower, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,10 +196,9 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 grace_period_s=app.grace_period_s,
             )
         with stage.phase("preflight: workload"):
+            alive, wait = partial(check_alive, stage, watch), watch.wait_changed
 
             def must(check: Callable[[], preflight.Check], timeout_s: float) -> None:
-                alive = partial(check_alive, stage, watch)
-                wait = watch.wait_changed
                 require(check, recorder, timeout_s=timeout_s, wait=wait, alive=alive)
 
             started = time.monotonic_ns()
@@ -211,10 +211,8 @@ def deploy(stage: Stage) -> Iterator[Probe]:
             )
             must(lambda: preflight.watches_delivering(watch.delivering(), name), 30)
             target = _target(stage, watch)
-            logs = tuple(
-                probe.LogFollower(api, name, pod.name, pod.uid, recorder) for pod in target.pods
-            )
-            stack.callback(probe.join_logs, logs, 0.0)
+            logs = tuple(LogFollower(api, name, pod.name, pod.uid, recorder) for pod in target.pods)
+            stack.callback(join_logs, logs, 0.0)
             must(lambda: _logs_followed(logs), 15)
             period_ms = stage.cluster.facts().min_sync_period_ms
             stable = preflight.EndpointStability(2 * (period_ms or 1000) * NS_PER_MS)
@@ -238,9 +236,8 @@ def hold(ready: Probe) -> Iterator[Held]:
             stage.agent = agent
             stack.callback(agent.stop)
             timeout_s = FLOWS_TIMEOUT_S + preflight.MIN_UDP_ANSWERS / wanted.udp_rate_hz
-            alive = partial(check_alive, stage, ready.watch)
+            alive, wait = partial(check_alive, stage, ready.watch), agent.wait_changed
             for check in _flow_checks(agent, wanted):
-                wait = agent.wait_changed
                 require(check, stage.recorder, timeout_s=timeout_s, wait=wait, alive=alive)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
@@ -328,7 +325,7 @@ def _flow_checks(agent: FlowAgent, wanted: Flows) -> list[Callable[[], preflight
     ]
 
 
-def _logs_followed(logs: Sequence[probe.LogFollower]) -> preflight.Check:
+def _logs_followed(logs: Sequence[LogFollower]) -> preflight.Check:
     return preflight.logs_followed(
         {log.pod: log.started for log in logs},
         [log.problem for log in logs if log.problem],
@@ -336,11 +333,11 @@ def _logs_followed(logs: Sequence[probe.LogFollower]) -> preflight.Check:
     )
 
 
-def _collect_logs(stage: Stage, logs: Sequence[probe.LogFollower], ended: Collection[str]) -> None:
+def _collect_logs(stage: Stage, logs: Sequence[LogFollower], ended: Collection[str]) -> None:
     """Wait for the last lines of the pods that ended; those of the others never end."""
     targets = [log for log in logs if log.uid in ended]
-    probe.join_logs(targets, 2.0)
-    probe.join_logs(logs, 0.0)
+    join_logs(targets, 2.0)
+    join_logs(logs, 0.0)
     told = {o.subject for o in stage.recorder.observations() if o.event is Event.SIGTERM_RECEIVED}
     for log in targets:
         if log.problem and log.uid not in told:

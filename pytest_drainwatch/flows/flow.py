@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -51,7 +52,7 @@ class Host(Protocol):
         """The flow ended, moved or ran into an error."""
 
 
-class Flow:
+class Flow(ABC):
     """One flow. Its observations are held back until the engine keeps the flow."""
 
     proto = ""
@@ -115,20 +116,16 @@ class Flow:
             self.host.unwatch(self)
             self.sock.close()
 
+    @abstractmethod
     def send(self) -> int:
         """Send the next request; returns when, for the schedule's books."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_readable(self) -> None:
         """Read everything the socket has."""
-        raise NotImplementedError
-
-    def settle(self) -> None:
-        """Look at what was read, if that is done later."""
 
     def finish(self, at_ns: int) -> None:
         """The agent stops: write where this flow stands, and close it."""
-        self.settle()
         if self.ended is None:
             ledger = self.ledger
             ledger.close(at_ns)

@@ -26,8 +26,9 @@ class TcpFlow(Flow):
     proto = "tcp"
     _unfinished = b""  # what the kernel did not take of the last request
 
-    def settle(self) -> None:
-        self._digest()
+    def finish(self, at_ns: int) -> None:
+        self._digest()  # what was pulled in this turn
+        super().finish(at_ns)
 
     def send(self) -> int:
         before_ns = monotonic_ns()

@@ -13,9 +13,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import App
 from pytest_drainwatch.workload import manifests
-from pytest_drainwatch.workload.logs import LINE_LIMIT, LogFollower, join_logs
-
-__all__ = ["LogFollower", "NodePorts", "apply", "evidence", "join_logs"]
+from pytest_drainwatch.workload.logs import LINE_LIMIT
 
 # A void trial's API server may be the one that does not answer.
 EVIDENCE_TIMEOUT = (2.0, 10.0)
