@@ -73,8 +73,9 @@ class Stage:
     @contextmanager
     def phase(self, name: str, expected_ns: int | None = None) -> Iterator[None]:
         """Run a phase; whatever ends it early voids the trial and keeps the evidence."""
-        self.progress.phase(name, expected_ns)
         try:
+            # Inside: whoever sees the phase announced may interrupt it at once.
+            self.progress.phase(name, expected_ns)
             yield
         except TrialVoid as error:
             self._void(Event.VOID, name, str(error))
