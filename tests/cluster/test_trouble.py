@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -272,6 +273,7 @@ def test_the_api_server_dying_or_hanging_mid_trial_voids_it(
         assert not (tmp_path / "report.json").exists()
     finally:
         cluster.close()
+        gc.collect()  # the socket goes here, and in no later test
 
 
 def _signal_api_server(sent: signal.Signals, held: Held) -> None:
