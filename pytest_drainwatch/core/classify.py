@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pytest_drainwatch.core.flow import FlowLife, Proto, State
+from pytest_drainwatch.core.flow import Proto, State
+from pytest_drainwatch.core.life import FlowLife
 
 
 class Outcome(StrEnum):
@@ -60,6 +61,8 @@ VERDICTS: dict[State, Verdict] = {
     State.ANNOUNCED_SILENT: (_O.NOT_MEASURED, _M.SILENCE),
     State.LIMITED: (_O.NOT_MEASURED, _M.CLIENT_LIMIT),
     State.STILL_LIMITED: (_O.NOT_MEASURED, _M.CLIENT_LIMIT),
+    State.STALLED: (_O.NOT_MEASURED, _M.CLIENT_STALL),
+    State.STILL_STALLED: (_O.NOT_MEASURED, _M.CLIENT_STALL),
     # Unanswered when the watch stopped, for too short a time to say why.
     State.UNDECIDED: (_O.NOT_MEASURED, _M.SILENCE),
     State.SURVIVED: (_O.SURVIVED, _M.NONE),

@@ -27,11 +27,12 @@ from pytest_drainwatch.core.document import (
 )
 from pytest_drainwatch.core.flow_report import flow_reports
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, texts
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, objects, texts
 from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
+from pytest_drainwatch.core.stall import stalls_of
 from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
@@ -48,7 +49,7 @@ def derive(recording: Recording) -> Report:
     start = start_of(seen)
     clocks = clock.clocks(recording.header.clock, seen)
     changes = tuple(transitions.transitions(seen))
-    flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen))
+    flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen), stalls_of(seen))
     config = _mapping(recording.header.scenario.get("config"))
     refuse_unmeasured(start, changes, flows, config)
     moments = moments_of(seen, start, changes, flows, clocks)
@@ -97,7 +98,12 @@ def environment(recording: Recording) -> Environment:
 
 
 def _workload(seen: Iterable[Observation]) -> frozenset[str]:
-    return frozenset(o.subject for o in seen if o.event is Event.POD)
+    """UIDs of the workload's pods: those seen as pods, and those behind its Service."""
+    uids = {o.subject for o in seen if o.event is Event.POD}
+    for o in seen:
+        if o.event is Event.ENDPOINT_SLICE:
+            uids |= {str(e["uid"]) for e in objects(o.data.get("endpoints")) if e.get("uid")}
+    return frozenset(uids)
 
 
 def _trigger_report(start: Start, moments: Moments) -> TriggerReport:

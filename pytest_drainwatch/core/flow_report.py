@@ -7,14 +7,20 @@ from collections.abc import Set as AbstractSet
 
 from pytest_drainwatch.core.classify import Role, classify
 from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
-from pytest_drainwatch.core.flow import FlowLife, Proto, live
+from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer
+from pytest_drainwatch.core.life import FlowLife, live
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.stall import NO_STALLS, Stalls
 
 
 def flow_reports(
-    seen: Iterable[Observation], t0_ns: int, targets: AbstractSet[str], workload: AbstractSet[str]
+    seen: Iterable[Observation],
+    t0_ns: int,
+    targets: AbstractSet[str],
+    workload: AbstractSet[str],
+    stalls: Stalls = NO_STALLS,
 ) -> tuple[FlowReport, ...]:
     """Every flow, in the order of their ids within TCP, then UDP."""
     histories: dict[str, list[Observation]] = {}
@@ -22,7 +28,7 @@ def flow_reports(
         if observation.source is Source.CLIENT and observation.event.startswith("flow_"):
             histories.setdefault(observation.subject, []).append(observation)
     return tuple(
-        _flow(flow_id, histories[flow_id], t0_ns, targets, workload)
+        _flow(flow_id, histories[flow_id], t0_ns, targets, workload, stalls)
         for flow_id in sorted(histories)
     )
 
@@ -33,9 +39,10 @@ def _flow(
     t0_ns: int,
     targets: AbstractSet[str],
     workload: AbstractSet[str],
+    stalls: Stalls,
 ) -> FlowReport:
     proto = Proto.UDP if flow_id.startswith("udp") else Proto.TCP
-    life = live(proto, history, workload)
+    life = live(proto, history, workload, stalls)
     outcome, mechanism = classify(life)
     answered = [o for o in history if o.event is Event.FLOW_ANSWERED]
     lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]

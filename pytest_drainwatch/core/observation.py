@@ -59,6 +59,8 @@ class Event(StrEnum):
     #                                    (t2, t3 on that clock)
     AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, descriptors, nice
     AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
+    AGENT_THROTTLED = "agent_throttled"  # throttled_ns, periods; at = [read, next read of cpu.stat]
+    HOST_SUSPENDED = "host_suspended"  # suspended_ns; at = [tick before it, tick after it]
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
     # --- k8s: frames reduced to named fields -------------------------------------------

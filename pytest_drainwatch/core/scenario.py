@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from pytest_drainwatch.core.flow import TCP_SILENT_NS, UDP_SILENT_COUNT
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.signals import TCP_SILENT_NS, UDP_SILENT_COUNT
 
 E = TypeVar("E", bound=StrEnum)
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.classify import VERDICTS, Mechanism, Outcome, classify
-from pytest_drainwatch.core.flow import ABSORBING, TRANSITIONS, Proto, Signal, State, live
+from pytest_drainwatch.core.flow import ABSORBING, TRANSITIONS, Proto, Signal, State
+from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
@@ -20,6 +21,7 @@ EPIPE = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="EPIPE")
 TIMEOUT = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="ETIMEDOUT")
 HOST_DOWN = s.client(Event.FLOW_READ_ERROR, TCP, at(5001, 5002), errno="EHOSTUNREACH")
 NO_BUFFERS = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="ENOBUFS")
+DEADLINE = s.client(Event.FLOW_WRITE_ERROR, TCP, at(5001, 5002), errno="deadline")
 LATE_RST = s.client(Event.FLOW_RESET, TCP, at(16_000, 16_001), errno="ECONNRESET")
 GARBAGE = s.client(Event.FLOW_GARBAGE, TCP, at(5001, 5002), length=9)
 
@@ -83,6 +85,12 @@ TCP_FATES = [
     ([BYE, s.unanswered(TCP, 5010, 16_000, 220), end(TCP)], "read-timeout", "silence"),
     ([s.unanswered(TCP, 5000, 16_000, 220), LATE_RST], "severed", "rst"),
     ([NO_BUFFERS, end(TCP)], "not-measured", "client-limit"),
+    ([DEADLINE, end(TCP)], "not-measured", "client-stall"),
+    ([DEADLINE], "not-measured", "client-stall"),
+    ([DEADLINE, LATE_RST], "severed", "rst"),
+    # Our own machine's troubles do not take back what the peer announced.
+    ([BYE, NO_BUFFERS, FIN], "drained-clean-close", "announced-fin"),
+    ([BYE, DEADLINE, RST], "severed", "announced-rst"),
     (
         [NO_BUFFERS, s.answered(TCP, OLD, 5100, 9000, (120, 400)), end(TCP)],
         "survived-observation-window",
@@ -152,6 +160,29 @@ def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign()
 def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> None:
     history = [*s.alive(TCP, 4999), s.unanswered(TCP, 5000, 16_000, 220), LATE_RST]
     assert live(Proto.TCP, history, {OLD}).end == at(16_000, 16_001)
+
+
+def test_the_first_of_several_losses_is_where_the_path_broke() -> None:
+    """The new pod may be heard seconds later; the old one was gone by the first loss."""
+    history = [*s.alive(UDP, 4999), LOST, moved(hi=7000)]
+    assert live(Proto.UDP, history, {OLD, NEW}).end == at(4998.8, 5000.4)
+    # One datagram may be lost by chance, and the path have held until the move.
+    once = [*s.alive(UDP, 4999), s.unanswered(UDP, 5000, 5000, 1), moved(hi=5017)]
+    assert live(Proto.UDP, once, {OLD, NEW}).end == at(4998.8, 5017)
+
+
+def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:
+    """As when a node gives up on ARP after three seconds (FACTS M11)."""
+    late = s.client(
+        Event.FLOW_ICMP, UDP, at(8000, 8001), type=3, code=1, errno="EHOSTUNREACH", seq=281
+    )
+    run = s.unanswered(UDP, 5000, 12_000, 420)
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), late, run, end(UDP)], {OLD})
+    assert life.end == at(4998.8, 5000.4)
+    assert classify(life) == (Outcome.SEVERED, Mechanism.UNREACHABLE)
+    # A refusal of the very first datagram that got no answer is the first sign itself.
+    first = s.client(Event.FLOW_ICMP, UDP, at(5002, 5003), type=3, code=3, errno="E", seq=101)
+    assert live(Proto.UDP, [*s.alive(UDP, 4999), first, run], {OLD}).end == at(4998.8, 5003)
 
 
 @pytest.mark.parametrize("event", [Event.FLOW_WRITE_ERROR, Event.FLOW_READ_ERROR])

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_drainwatch.core.classify import classify
-from pytest_drainwatch.core.flow import Proto, live
+from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import parse_observation
 

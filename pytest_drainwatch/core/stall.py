@@ -1,0 +1,78 @@
+"""When the client itself could not look: stalls, and what they forbid to say.
+
+A stall is a fact about the instrument. What it saw while it was stalled happened
+at some time during the stall; what it did *not* see then says nothing about the
+workload. So an interval that overlaps a stall reaches back to the stall's start, and
+silence counts only as far as somebody listened.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.observation import Event, Observation
+
+_PAUSES = frozenset({Event.AGENT_STALLED, Event.AGENT_THROTTLED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalls:
+    """The client's stalls, in order and without overlap.
+
+    ``paused`` are stretches in which the agent did not run, or had too little of the
+    processor. ``suspended`` are those in which the machine slept: CLOCK_MONOTONIC stood
+    still, so a peer elsewhere saw a silence of unknown length.
+    """
+
+    paused: tuple[Interval, ...] = ()
+    suspended: tuple[Interval, ...] = ()
+
+    def paused_ns(self, within: Interval) -> int:
+        """For how long of ``within`` the agent did not run, at most."""
+        parts = (within.intersect(pause) for pause in _overlapping(self.paused, within))
+        return sum(part.width for part in parts if part is not None)
+
+    def widen(self, at: Interval) -> Interval:
+        """``at`` back to the start of the stall that it overlaps.
+
+        Its upper end stays: by then the event was known.
+        """
+        starts = [pause.lo for pause in _overlapping(self.paused, at)]
+        return Interval(min([at.lo, *starts]), at.hi)
+
+    def slept(self, at: Interval) -> bool:
+        """Whether the machine was suspended somewhere in ``at``."""
+        return bool(_overlapping(self.suspended, at))
+
+
+NO_STALLS = Stalls()
+
+
+def stalls_of(seen: Iterable[Observation]) -> Stalls:
+    """The stalls that a recording tells of."""
+    seen = tuple(seen)
+    return Stalls(
+        paused=_merged(o.at for o in seen if o.event in _PAUSES),
+        suspended=_merged(o.at for o in seen if o.event is Event.HOST_SUSPENDED),
+    )
+
+
+def _merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:
+    merged: list[Interval] = []
+    for stretch in sorted(stretches, key=lambda at: at.lo):
+        if merged and stretch.lo <= merged[-1].hi:
+            merged[-1] = Interval(merged[-1].lo, max(merged[-1].hi, stretch.hi))
+        else:
+            merged.append(stretch)
+    return tuple(merged)
+
+
+def _overlapping(stretches: tuple[Interval, ...], at: Interval) -> tuple[Interval, ...]:
+    first = bisect_left(stretches, at.lo, key=lambda stretch: stretch.hi)
+    last = first
+    while last < len(stretches) and stretches[last].lo <= at.hi:
+        last += 1
+    return stretches[first:last]
