@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_drainwatch.core import clock, transitions
+from pytest_drainwatch.core import causality, clock, transitions
 from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import (
     REPORT_SCHEMA,
@@ -48,6 +48,7 @@ def derive(recording: Recording) -> Report:
     refuse_unfinished(seen)
     start = start_of(seen)
     clocks = clock.clocks(recording.header.clock, seen)
+    causality.check(seen, start, clocks)
     changes = tuple(transitions.transitions(seen))
     flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen), stalls_of(seen))
     config = _mapping(recording.header.scenario.get("config"))

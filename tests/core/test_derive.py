@@ -217,6 +217,45 @@ def test_a_stepped_clock_is_an_error() -> None:
         derive(s.recording([s.accepted(), s.deleted()], seen, drained(), [term]))
 
 
+def caused(deadline_ms: float, started_ms: float = -9000, term_ms: float = 40) -> Recording:
+    """A drain whose bye the client reads at 5101..5101.5 ms."""
+    logs = [
+        s.log(Event.PROBE_STARTED, started_ms, nonce="n"),
+        s.log(Event.SIGTERM_RECEIVED, term_ms, nonce="n"),
+        s.log(Event.DRAIN_DEADLINE_REACHED, deadline_ms, nonce="n"),
+    ]
+    same = s.client(
+        Event.CLOCK_EXCHANGE,
+        TCP,
+        at(-1, 1),
+        clock=s.CLOCK,
+        t1=s.ns(-1),
+        t2=s.ns(0),
+        t3=s.ns(0),
+        t4=s.ns(1),
+    )
+    return s.recording([s.accepted(), s.deleted()], drained(), [same], logs)
+
+
+@pytest.mark.parametrize(
+    ("impossible", "law"),
+    [
+        (caused(5102), "says bye when its drain window has ended"),
+        (caused(5101, started_ms=-4000), "answers after it has started"),
+        (caused(5101, term_ms=-1), "SIGTERM after the trigger was sent"),
+    ],
+)
+def test_an_effect_that_is_over_before_its_cause_is_an_error(
+    impossible: Recording, law: str
+) -> None:
+    """As in the ancestor's B/trial-001, where a FIN came 3 ms before its cause."""
+    assert derive(caused(5101.2)).trial.summary.trigger_to_sigterm_ms == 40  # overlap is no crime
+    with pytest.raises(ClockError, match=law) as error:
+        derive(impossible)
+    assert "cause: " in str(error.value)
+    assert "effect: " in str(error.value)
+
+
 def test_an_unbounded_clock_places_nothing() -> None:
     term = s.log(Event.SIGTERM_RECEIVED, 40, clock="boot-2/1")
     trial = derive(s.recording([s.accepted(), s.deleted()], drained(), [term])).trial
