@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.flow import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
 from pytest_drainwatch.core.observation import Source
 
 REPORT_SCHEMA = 1
@@ -125,6 +125,15 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderReport:
+    """Which of two instants came first; overlapping intervals are indeterminate."""
+
+    first: str
+    second: str
+    order: Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Headline values. ``tcp`` and ``udp`` count target flows, bystanders apart."""
 
@@ -144,6 +153,7 @@ class Summary:
     trigger_to_endpoint_removed_ns: Bounds | None
     trigger_to_container_terminated_ns: Bounds | None
     dead_endpoint_window_ns: Bounds | None
+    orders: tuple[OrderReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

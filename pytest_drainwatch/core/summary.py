@@ -9,6 +9,7 @@ from pytest_drainwatch.core.classify import Outcome, Role
 from pytest_drainwatch.core.document import (
     Counts,
     FlowReport,
+    OrderReport,
     Summary,
     bounds,
     whole_ms,
@@ -48,6 +49,16 @@ def summarise(flows: Sequence[FlowReport], moments: Moments, t0_ns: int) -> Summ
         trigger_to_endpoint_removed_ns=bounds(removed),
         trigger_to_container_terminated_ns=bounds(terminated),
         dead_endpoint_window_ns=bounds(dead_window),
+        orders=tuple(
+            OrderReport(first=first, second=second, order=a.order(b))
+            for first, a, second, b in (
+                ("sigterm", sigterm, "endpoint_ready_false", ready_false),
+                ("sigterm", sigterm, "last_flow_terminal", moments.last_end),
+                ("last_tcp_terminal", moments.last_tcp_end, "endpoint_removed", removed),
+                ("container_terminated", terminated, "endpoint_removed", removed),
+            )
+            if a is not None and b is not None
+        ),
     )
 
 

@@ -8,22 +8,26 @@ from dataclasses import replace
 from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import Bounds, Counts, FlowReport, Report, TimelineEntry
 from pytest_drainwatch.core.flow import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Order
 
 NOT_MEASURED = "not measured"
 RUN_COLUMNS = ("SCENARIO", "SIGTERM", "TCP", "ENDED AT", "UDP", "ENDED AT", "EXIT", "REPORT")
 
 
 def duration(at: Bounds | None) -> str:
-    """A duration with its uncertainty: one number only where the bounds agree on it."""
+    """A duration with its uncertainty: ``25.04 s`` where the bounds are closer to each other
+    than the last digit shown, else both: ``1.92–2.42 s``.
+    """
     if at is None:
         return NOT_MEASURED
     lo, hi = at
-    unit, scale, digits = (
-        ("s", NS_PER_S, 2) if max(abs(lo), abs(hi)) >= 10 * NS_PER_S else ("ms", NS_PER_MS, 0)
-    )
+    seconds = max(abs(lo), abs(hi)) >= NS_PER_S
+    unit, scale, digits = ("s", NS_PER_S, 2) if seconds else ("ms", NS_PER_MS, 0)
+    last_digit = scale // 10**digits
     low, high = f"{lo / scale:.{digits}f}", f"{hi / scale:.{digits}f}"
-    return f"{high} {unit}" if low == high else f"{low}..{high} {unit}"
+    if low == high or hi - lo < last_digit:
+        return f"{high} {unit}"
+    return f"{low} to {high} {unit}" if lo < 0 else f"{low}–{high} {unit}"
 
 
 def show(report: Report) -> str:
@@ -150,6 +154,9 @@ def _summary(report: Report) -> list[str]:
         ("trigger -> endpoint removed", duration(summary.trigger_to_endpoint_removed_ns)),
         ("last tcp end -> endpoint removed", duration(summary.dead_endpoint_window_ns)),
     ]
+    orders = [
+        (f"{_words(o.first)} before {_words(o.second)}", _ANSWERS[o.order]) for o in summary.orders
+    ]
     exits = [
         (
             "container exit",
@@ -157,7 +164,14 @@ def _summary(report: Report) -> list[str]:
         )
         for gone in report.trial.container_exits
     ]
-    return [*table(rows), "", *table([*values, *exits])]
+    return [*table(rows), "", *table([*values, *orders, *exits])]
+
+
+_ANSWERS = {Order.BEFORE: "yes", Order.AFTER: "no", Order.INDETERMINATE: "indeterminate"}
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _flows(flows: Sequence[FlowReport]) -> list[str]:

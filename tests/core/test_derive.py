@@ -217,6 +217,25 @@ def test_a_stepped_clock_is_an_error() -> None:
         derive(s.recording([s.accepted(), s.deleted()], seen, drained(), [term]))
 
 
+def orders_of(rec: Recording) -> dict[tuple[str, str], str]:
+    found = derive(rec).trial.summary.orders
+    return {(o.first, o.second): str(o.order) for o in found}
+
+
+def test_an_order_is_said_only_where_the_intervals_allow_one() -> None:
+    term, last = ("sigterm", "last_flow_terminal"), ("last_tcp_terminal", "endpoint_removed")
+    told = orders_of(s.recording([s.accepted()], drained(), lifecycle(), s.cluster()))
+    assert told[term] == "before"
+    # ready:false came some time between the trigger and 20 ms, SIGTERM at 40 ms.
+    assert told["sigterm", "endpoint_ready_false"] == "after"
+    # The watch said so at 5208 ms; the endpoint may have gone since the last answer at 5100 ms.
+    assert told[last] == "indeterminate"
+    early = s.log(Event.SIGTERM_RECEIVED, 15)
+    close = orders_of(s.recording([s.accepted()], drained(), [early], s.cluster()))
+    assert close["sigterm", "endpoint_ready_false"] == "indeterminate"
+    assert term not in orders_of(s.recording([s.accepted()], drained(), s.cluster()))
+
+
 def caused(deadline_ms: float, started_ms: float = -9000, term_ms: float = 40) -> Recording:
     """A drain whose bye the client reads at 5101..5101.5 ms."""
     logs = [
