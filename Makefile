@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all check setup venv clean help
+.PHONY: trial test test-all check setup venv docs clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
@@ -38,6 +38,9 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet 'pip>=25.1'
 	$(BIN)/pip install --quiet --editable '.[embedded]' --group dev
 	touch $@
+
+docs: venv            ## write the generated pages of docs/
+	$(BIN)/python docs/make_verdicts.py
 
 clean:                ## the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
