@@ -33,6 +33,10 @@ class Api:
     version: Any
     policy: Any
 
+    def close(self) -> None:
+        """Close the idle connections; calls that still hang keep theirs to their timeout."""
+        self.client.rest_client.pool_manager.clear()
+
 
 def connect(kubeconfig: Path, context: str | None = None) -> Api:
     """Clients for a kubeconfig's cluster. Raises :class:`ApiUnavailable` on a bad file."""

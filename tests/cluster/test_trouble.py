@@ -257,8 +257,6 @@ def test_kill_9_leaves_nothing_and_the_next_run_works(
 
 
 # A connection to a hung server is given up, not closed: its socket goes with the client.
-@pytest.mark.filterwarnings("ignore:.*SSLSocket:pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_api_server_dying_or_hanging_mid_trial_voids_it(
     tmp_path: Path, sent: signal.Signals
