@@ -18,6 +18,7 @@ from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import parse_observation
+from pytest_drainwatch.core.stall import stalls_of
 
 TOP = Path(__file__).resolve().parents[2]
 PROBE = TOP / "probe_image" / "probe.py"
@@ -206,7 +207,8 @@ class Part:
     def verdict(self, flow: str, workload: Set[str] = frozenset()) -> tuple[str, str]:
         """What the core makes of it."""
         proto = Proto.UDP if flow.startswith("udp") else Proto.TCP
-        outcome, mechanism = classify(live(proto, self.of(flow), workload))
+        life = live(proto, self.of(flow), workload, stalls_of(self.seen))
+        outcome, mechanism = classify(life)
         return str(outcome), str(mechanism)
 
     def one(self, flow: str, event: Event) -> Observation:
