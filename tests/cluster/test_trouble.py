@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import App, Flows, Scenario, Trial, TrialVoid, preflight
+from pytest_drainwatch import App, Scenario, Trial, TrialVoid, preflight
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.cluster import Cluster
@@ -25,30 +24,12 @@ from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.trial import Held
 from pytest_drainwatch.workload import manifests
+from tests.cluster.harness import QUICK, Silent, measure_stage, never
 
 pytestmark = pytest.mark.cluster
 
 Measure = Callable[[Scenario], Trial]
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = Scenario(
-    app=App(grace_period_s=3, drain_ns=1 * NS_PER_S),
-    flows=Flows(tcp=2, udp=2),
-    settle_ns=NS_PER_S,
-)
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def line(self, text: str) -> None: ...
-
-    def phase(self, name: str, expected_ns: int | None = None) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-
-def never(*, failed: bool) -> bool:
-    return False
 
 
 def void(
@@ -112,36 +93,6 @@ def test_an_image_that_does_not_exist_shows_the_pods_state(
     assert any("dw/none:1" in str(o.data) for o in left if o.event is Event.CLUSTER_EVENT)
 
 
-def test_a_disruption_budget_that_blocks_the_eviction(
-    dw_namespace: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Case C31: blocked is not a pass; the budget is named, the retries a second apart."""
-    stage = dw_namespace
-    stage.scenario = Scenario(
-        app=QUICK.app,
-        flows=QUICK.flows,
-        settle_ns=NS_PER_S,
-        trigger=Verb.EVICT,
-        observe_timeout_ns=4 * NS_PER_S,
-    )
-    stage.api.policy.create_namespaced_pod_disruption_budget(
-        stage.namespace,
-        {
-            "metadata": {"name": "keep-them-all"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
-        },
-    )
-    with pytest.raises(TrialVoid, match="keep-them-all"):
-        _measure(stage)
-    left = loads((stage.folder / "recording.jsonl").read_text()).observations
-    blocked = [o for o in left if o.event is Event.TRIGGER_BLOCKED]
-    assert len(blocked) >= 2
-    assert {o.data["status"] for o in blocked} == {429}
-    gaps = [b.at.lo - a.at.hi for a, b in itertools.pairwise(blocked)]
-    assert min(gaps) >= NS_PER_S
-    assert not (stage.folder / "report.json").exists()
-
-
 def test_a_flow_that_ends_during_settle_voids_the_trial(dw_namespace: Stage) -> None:
     """Somebody else deletes the pod before we do."""
     dw_namespace.scenario = Scenario(
@@ -153,7 +104,7 @@ def test_a_flow_that_ends_during_settle_voids_the_trial(dw_namespace: Stage) -> 
         dw_namespace.api.core.delete_namespaced_pod(target.pod.name, target.namespace)
 
     with pytest.raises(TrialVoid, match="no flow ends, is refused"):
-        _measure(dw_namespace, interfere)
+        measure_stage(dw_namespace, interfere)
     assert not (dw_namespace.folder / "report.json").exists()
 
 
@@ -295,14 +246,7 @@ def _run_and_interfere(cluster: Cluster, folder: Path, interfere: Callable[[Held
     with conductor.prepare(
         cluster, scenario, folder=folder, keep=never, progress=Silent()
     ) as stage:
-        _measure(stage, interfere)
-
-
-def _measure(stage: Stage, before: Callable[[Held], None] | None = None) -> Trial:
-    with conductor.deploy(stage) as probe, conductor.hold(probe) as held:
-        if before is not None:
-            before(held)
-        return conductor.measure(held)
+        measure_stage(stage, interfere)
 
 
 def _drainwatch(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,53 @@
+"""Cases of section D: triggers that do not do what they say."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from pytest_drainwatch import Scenario, TrialVoid
+from pytest_drainwatch import Trigger as Verb
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.moments import CannotDerive
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.recording import loads
+from pytest_drainwatch.stage import Stage
+from pytest_drainwatch.workload import manifests
+from tests.cluster.harness import QUICK, measure_stage
+
+
+@pytest.mark.cluster
+def test_c31_a_budget_that_blocks_the_eviction_is_no_pass(dw_namespace: Stage) -> None:
+    """Blocked: no t = 0, no flow judged, the budget named, the retries a second apart."""
+    stage = dw_namespace
+    stage.scenario = Scenario(
+        app=QUICK.app,
+        flows=QUICK.flows,
+        settle_ns=NS_PER_S,
+        trigger=Verb.EVICT,
+        observe_timeout_ns=4 * NS_PER_S,
+    )
+    stage.api.policy.create_namespaced_pod_disruption_budget(
+        stage.namespace,
+        {
+            "metadata": {"name": "keep-them-all"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
+        },
+    )
+    with pytest.raises(TrialVoid, match="keep-them-all"):
+        measure_stage(stage)
+    left = loads((stage.folder / "recording.jsonl").read_text()).observations
+    blocked = [o for o in left if o.event is Event.TRIGGER_BLOCKED]
+    assert len(blocked) >= 2
+    assert {o.data["status"] for o in blocked} == {429}
+    gaps = [b.at.lo - a.at.hi for a, b in itertools.pairwise(blocked)]
+    assert min(gaps) >= NS_PER_S
+    assert not (stage.folder / "report.json").exists()
+    assert all("disruption budget" in str(o.data["message"]) for o in blocked)
+    # K10: 10 s while the budget is unprocessed; none is sent for the 0 s of "not allowed".
+    assert {o.data["retry_after_s"] for o in blocked} <= {None, 0, 10}
+    assert not [o for o in left if o.event is Event.TRIGGER_ACCEPTED], "no t = 0"
+    with pytest.raises(CannotDerive):
+        derive(loads((stage.folder / "recording.jsonl").read_text()))
