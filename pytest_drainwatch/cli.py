@@ -52,6 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_show(commands)
     _add_derive(commands)
+    _add_aggregate(commands)
     _add_schema(commands)
     for registrar in REGISTRARS:
         import_module(registrar).register(commands)
@@ -169,6 +170,28 @@ def _derive(arguments: argparse.Namespace) -> int:
             print(text, end="")
     except (OSError, UnicodeDecodeError, RecordingError, CannotDerive, ClockError) as error:
         return _fail(CANNOT, f"{arguments.recording}: {error}")
+    return DONE
+
+
+def _add_aggregate(commands: Any) -> None:
+    aggregate = commands.add_parser(
+        "aggregate", help="repeats -> their figures; reads drainwatch v0.1 results too"
+    )
+    aggregate.add_argument("folder", type=Path, metavar="DIR", help="a run, or a part of one")
+    aggregate.add_argument("--json", action="store_true", help="for machines, with all bounds")
+    aggregate.set_defaults(run=_aggregate)
+
+
+def _aggregate(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch.aggregation import AggregationError, aggregate, dumps
+    from pytest_drainwatch.core.aggregate import PoolError
+    from pytest_drainwatch.render.aggregate import show
+
+    try:
+        found = aggregate(arguments.folder)
+    except (AggregationError, PoolError) as error:
+        return _fail(CANNOT, str(error))
+    print(dumps(found) if arguments.json else show(found), end="")
     return DONE
 
 

@@ -1,0 +1,103 @@
+"""Our own report as a repeat to pool.
+
+The figures that the ancestor has mean the same here. One thing is stricter: while a
+flow of the target has no known end, nobody can say when the last one ended, nor,
+if it was not measured, when the first did.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pytest_drainwatch.core.aggregate import Repeat
+from pytest_drainwatch.core.classify import Outcome, Role
+from pytest_drainwatch.core.document import Bounds, Environment, FlowReport, NodeFacts, Report
+from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.metrics import Instants, Metric, Reading, first_of, last_of, metrics
+
+# Facts that name a place or a time and do not shape a result.
+_IDLE_FACTS = frozenset({"wall_clock_start", "warnings", "provider_why", "nodes"})
+
+
+def repeat(report: Report, label: str) -> Repeat:
+    """One report of ours, ready to be pooled."""
+    return Repeat(
+        label=label,
+        conditions=conditions(report),
+        metrics=figures(report),
+        fates=fates(report.trial.flows),
+    )
+
+
+def figures(report: Report) -> Mapping[Metric, Reading | None]:
+    """The figures of one trial of ours, each with its bounds."""
+    flows = [flow for flow in report.trial.flows if flow.role is Role.TARGET]
+    tcp = [flow for flow in flows if flow.proto is Proto.TCP]
+    udp = [flow for flow in flows if flow.proto is Proto.UDP]
+    summary = report.trial.summary
+    found = metrics(
+        Instants(
+            first_tcp_end=_first_end(tcp),
+            last_tcp_end=_last_end(tcp),
+            first_udp_end=_first_end(udp),
+            last_udp_end=_last_end(udp),
+            sigterm=_reading(summary.trigger_to_sigterm_ns),
+            endpoint_removed=_reading(summary.trigger_to_endpoint_removed_ns),
+            container_terminated=_reading(summary.trigger_to_container_terminated_ns),
+        )
+    )
+    # The report holds this difference, and not the instant.
+    at, shown_ms = summary.sigterm_to_ready_false_ns, summary.sigterm_to_ready_false_ms
+    if at is not None and shown_ms is not None:
+        reading = Reading(shown_ns=shown_ms * NS_PER_MS, within=Interval(*at))
+        return {**found, Metric.SIGTERM_TO_READY_FALSE: reading}
+    return found
+
+
+def conditions(report: Report) -> Mapping[str, object]:
+    """Everything that must be equal before two trials are repeats of each other."""
+    environment, trial = report.environment, report.trial
+    facts = {
+        f"environment.{name}": getattr(environment, name)
+        for name in Environment.__slots__
+        if name not in _IDLE_FACTS
+    }
+    nodes = environment.nodes
+    return {
+        "drainwatch_version": report.drainwatch_version,
+        "git_commit": report.git_commit,
+        **facts,
+        "environment.nodes": None if nodes is None else sorted(_node(node) for node in nodes),
+        **{f"config.{name}": value for name, value in trial.config.items()},
+        "trigger": trial.trigger.verb,
+        "deviations": list(trial.deviations),
+    }
+
+
+def fates(flows: Sequence[FlowReport]) -> Mapping[str, int]:
+    """How many flows ended how, per transport and role."""
+    return Counter(
+        f"{f.role or 'unanswered'} {f.proto} {f.outcome} by {f.mechanism}" for f in flows
+    )
+
+
+def _first_end(flows: Sequence[FlowReport]) -> Reading | None:
+    if any(flow.outcome is Outcome.NOT_MEASURED for flow in flows):
+        return None
+    return first_of([Reading.of(Interval(*f.terminal_ns)) for f in flows if f.terminal_ns])
+
+
+def _last_end(flows: Sequence[FlowReport]) -> Reading | None:
+    ends = [Reading.of(Interval(*f.terminal_ns)) for f in flows if f.terminal_ns]
+    return last_of(ends) if len(ends) == len(flows) else None
+
+
+def _reading(at: Bounds | None) -> Reading | None:
+    return None if at is None else Reading.of(Interval(*at))
+
+
+def _node(node: NodeFacts) -> tuple[str, ...]:
+    """What a node is, without what it is called: parallel clusters name theirs apart."""
+    return tuple(str(getattr(node, name)) for name in NodeFacts.__slots__ if name != "name")

@@ -1,0 +1,70 @@
+"""An aggregate as plain text: one table a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor
+
+from pytest_drainwatch.core.aggregate import Aggregate, BracketMs, MetricSummary, ScenarioSummary
+from pytest_drainwatch.render.terminal import NOT_MEASURED, table
+
+COLUMNS = ("METRIC (ms)", "MEASURED", "MIN", "MEDIAN", "MAX", "THE MEDIAN IS REALLY")
+
+
+def show(found: Aggregate) -> str:
+    """All scenarios for a terminal; a note that holds for all of them stands at the end."""
+    notes = [dict.fromkeys(scenario.notes) for scenario in found.scenarios]
+    common = [note for note in notes[0] if all(note in own for own in notes)] if notes else []
+    lines = [line for scenario in found.scenarios for line in _scenario(scenario, common)]
+    return "\n".join([*lines, *(f"note: {note}" for note in common), ""])
+
+
+def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[str]:
+    asked = scenario.conditions
+    count = len(scenario.repeats)
+    yield f"SCENARIO {scenario.id}"
+    yield (
+        f"  {asked.get('config.drain_behavior')} x {asked.get('config.trigger')}, "
+        f"grace {asked.get('config.grace_period_seconds')} s, Kubernetes "
+        f"{asked.get('environment.kubernetes_version')}, kube-proxy "
+        f"{asked.get('environment.kube_proxy_mode')}; {count} repeat{'s' if count != 1 else ''}"
+    )
+    rows = [
+        _row(name.removesuffix("_ms"), metric, count) for name, metric in scenario.metrics.items()
+    ]
+    yield from table([COLUMNS, *rows], right=(1, 2, 3, 4))
+    yield from (f"  repeats differ: {text}" for text in scenario.disagreements)
+    yield from (f"  {text}" for text in _confidence(scenario))
+    yield from (f"  note: {text}" for text in scenario.notes if text not in said_once)
+    yield ""
+
+
+def _row(name: str, metric: MetricSummary, count: int) -> tuple[str, ...]:
+    measured = f"{metric.observed}/{count}"
+    if metric.median_ms is None:
+        return (name, measured, "-", "-", "-", NOT_MEASURED)
+    shown = (str(metric.min_ms), str(metric.median_ms), str(metric.max_ms))
+    return (name, measured, *shown, "" if metric.bracket_ms is None else _really(metric.bracket_ms))
+
+
+def _really(at: BracketMs) -> str:
+    """A bracket, rounded outward, unless it is narrower than the last digit shown."""
+    if at.hi - at.lo < 1:
+        return "that, within 1 ms"
+    return f"between {floor(at.lo)} and {ceil(at.hi)}"
+
+
+def _confidence(scenario: ScenarioSummary) -> Iterator[str]:
+    """What so few repeats say about the median; the same for every figure all measured."""
+    known = [m.median_interval for m in scenario.metrics.values() if m.median_interval]
+    if not known:
+        return
+    bounds, count = known[0], len(scenario.repeats)
+    if count == 1:
+        yield "one repeat says nothing about the spread"
+        return
+    ends = "min to max" if bounds.rank == 1 else f"value {bounds.rank} from below and from above"
+    yield (
+        f"{ends}: holds the median of all such trials in {bounds.coverage:.2%} "
+        f"(exact, for {count} independent repeats)"
+    )

@@ -1,0 +1,58 @@
+"""Aggregates as text: a bracket is shown where it says more than the number."""
+
+from __future__ import annotations
+
+from pytest_drainwatch.core.aggregate import AGGREGATE_SCHEMA, Aggregate, Repeat, pool
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.metrics import Metric, Reading
+from pytest_drainwatch.render.aggregate import show
+
+
+def shown(*readings: Reading | None, notes: tuple[str, ...] = ()) -> str:
+    repeats = [
+        Repeat(label=f"r{n:02d}", conditions={}, metrics={Metric.SIGTERM: reading}, fates={})
+        for n, reading in enumerate(readings)
+    ]
+    scenarios = (pool("one", repeats, notes), pool("two", repeats, (*notes[:1],)))
+    return show(Aggregate(aggregate_schema=AGGREGATE_SCHEMA, scenarios=scenarios))
+
+
+def row(text: str) -> str:
+    return next(line for line in text.splitlines() if "trigger_to_sigterm" in line)
+
+
+def within(lo: int, hi: int) -> Reading:
+    return Reading.of(Interval(lo, hi))
+
+
+def test_a_narrow_bracket_leaves_the_number_alone() -> None:
+    assert row(shown(within(32_400_000, 33_300_000))).endswith("33      33   33  that, within 1 ms")
+
+
+def test_a_wide_bracket_is_rounded_outward() -> None:
+    text = row(shown(within(-34_300_000, -4_700_000)))
+    assert text.endswith("-4      -4   -4  between -35 and -4")
+
+
+def test_no_bounds_are_not_taken_for_exact_ones() -> None:
+    assert row(shown(Reading(shown_ns=33 * NS_PER_MS))).endswith("33      33   33")
+
+
+def test_what_was_not_measured_says_so() -> None:
+    assert row(shown(None)).endswith("0/1    -       -    -  not measured")
+
+
+def test_how_sure_the_median_is_depends_on_the_repeats() -> None:
+    five = [within(n, n + 1) for n in range(5)]
+    assert "min to max: holds the median of all such trials in 93.75%" in shown(*five)
+    nine = [within(n, n + 1) for n in range(9)]
+    assert "value 2 from below and from above: holds the median" in shown(*nine)
+    assert "one repeat says nothing about the spread" in shown(five[0])
+    assert "holds the median" not in shown(*five, None)
+
+
+def test_a_note_that_holds_for_all_stands_once() -> None:
+    text = shown(within(0, 1), notes=("for both", "for one"))
+    assert text.count("for both") == 1
+    assert text.rstrip().endswith("note: for both")
+    assert text.count("  note: for one") == 1
