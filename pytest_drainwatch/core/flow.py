@@ -130,7 +130,11 @@ def _unmoved(state: State) -> dict[Signal, State]:
 
 
 _ROWS: dict[State, dict[Signal, State]] = {
-    _S.NEW: {_E.CONNECT: _S.CONNECTED, _E.CONNECT_FAIL: _S.NOT_CONNECTED},
+    _S.NEW: {
+        _E.CONNECT: _S.CONNECTED,
+        _E.CONNECT_FAIL: _S.NOT_CONNECTED,
+        _E.LIMIT: _S.STILL_LIMITED,
+    },
     _S.CONNECTED: {
         **_LIVING,
         _E.UNANSWERED: _S.CONNECTED,

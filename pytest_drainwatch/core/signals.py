@@ -75,6 +75,9 @@ def signals(
             # What was announced before the machine slept is no less true after it.
             asleep = NO_STALLS if announced else stalls
             yield _pushed(Signal.FIN, stalls.widen(at), seen, asleep)
+        elif event is Event.FLOW_CONNECT_FAILED:
+            limited = data.get("errno") in _LOCAL_ERRNOS
+            yield Step(Signal.LIMIT if limited else Signal.CONNECT_FAIL, at, seen)
         elif event in _PLAIN:
             announced = announced or event is Event.FLOW_ANNOUNCED
             yield Step(_PLAIN[event], stalls.widen(at), seen)
@@ -82,7 +85,6 @@ def signals(
 
 _PLAIN = {
     Event.FLOW_CONNECTED: Signal.CONNECT,
-    Event.FLOW_CONNECT_FAILED: Signal.CONNECT_FAIL,
     Event.FLOW_ANNOUNCED: Signal.BYE,
     Event.FLOW_GARBAGE: Signal.FOREIGN,
     Event.FLOW_OPEN_AT_END: Signal.END,

@@ -16,7 +16,7 @@ from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, op
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.namespace import owner, sweep
-from tests.cluster.test_trouble import Silent, never
+from tests.cluster.harness import Silent, never
 
 pytestmark = pytest.mark.cluster
 

@@ -150,6 +150,16 @@ def test_a_flow_that_was_accepted_and_never_served() -> None:
     assert verdict(Proto.TCP, *short) == ("not-measured", "none")
 
 
+@pytest.mark.parametrize(
+    ("errno", "mechanism"),
+    [("EADDRNOTAVAIL", "client-limit"), ("EMFILE", "client-limit"), ("ECONNREFUSED", "none")],
+)
+def test_a_flow_that_could_not_be_opened_is_not_measured(errno: str, mechanism: str) -> None:
+    """Case C69: no source port left is our own machine's limit, and no refusal."""
+    failed = s.client(Event.FLOW_CONNECT_FAILED, TCP, at(0, 1), errno=errno)
+    assert verdict(Proto.TCP, failed) == ("not-measured", mechanism)
+
+
 def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign() -> None:
     life = live(Proto.UDP, [*s.alive(UDP, 4999), icmp(5060)], {OLD})
     assert life.end == at(4998.8, 5061)

@@ -80,7 +80,11 @@ def test_dialling_is_over_once_connected(state: State, signal: Signal) -> None:
 
 def test_a_new_flow() -> None:
     moves = {e: to for (state, e), to in TRANSITIONS.items() if state is S.NEW and to is not S.NEW}
-    assert moves == {Signal.CONNECT: S.CONNECTED, Signal.CONNECT_FAIL: S.NOT_CONNECTED}
+    assert moves == {
+        Signal.CONNECT: S.CONNECTED,
+        Signal.CONNECT_FAIL: S.NOT_CONNECTED,
+        Signal.LIMIT: S.STILL_LIMITED,
+    }
 
 
 @pytest.mark.parametrize("state", sorted(OPEN | {S.NEW, S.NOT_CONNECTED, S.UNDECIDED}))

@@ -1,0 +1,108 @@
+"""Cases in which the right answer is to measure nothing: the path, the start, the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch import Flows, TrialVoid
+from pytest_drainwatch.core.classify import classify
+from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.life import live
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.flows.config import AgentConfig, Endpoint
+from pytest_drainwatch.flows.process import FlowAgent
+from pytest_drainwatch.preflight import EndpointStability, require, udp_answered
+from tests.core import story as s
+from tests.loopback.rig import LOOPBACK, Agent, Rig
+from tests.loopback.servers import ScriptedUdp, pong
+from tests.netns.network import Network, NoNamespaces
+
+
+def plain(argv: Sequence[str]) -> list[str]:
+    return list(argv)
+
+
+@pytest.mark.parametrize(("carries", "passes"), [(50, False), (10_000, True)])
+def test_c10_a_path_that_dies_after_some_datagrams_is_found_out(
+    tmp_path: Path, carries: int, passes: bool
+) -> None:
+    """Docker Desktop's port mapping was like that: the first fifty datagrams prove nothing."""
+    seen: list[Observation] = []
+
+    def script(seq: int, peer: str) -> list[bytes]:
+        return [pong(seq)] if seq <= carries else []
+
+    with ScriptedUdp(script) as server:
+        udp = Endpoint(address=LOOPBACK, port=server.port, flows=1)
+        agent = FlowAgent(plain, AgentConfig(record=str(tmp_path / "part.jsonl"), udp=udp))
+        try:
+            _answered(agent, seen)
+            found_out = None
+        except TrialVoid as void:
+            found_out = str(void)
+        finally:
+            agent.stop()
+    assert (found_out is None) == passes
+    (check,) = [o for o in seen if o.event is Event.PREFLIGHT_CHECK]
+    assert check.data["passed"] is passes
+    if found_out is not None:
+        assert "over the path that is measured" in found_out
+        assert "a port mapping that drops UDP" in found_out
+
+
+def _answered(agent: FlowAgent, seen: list[Observation]) -> None:
+    require(
+        lambda: udp_answered(Flows(tcp=0, udp=1), agent.status().udp, None),
+        seen.append,
+        timeout_s=4,
+        wait=agent.wait_changed,
+    )
+
+
+def test_c60_an_endpoint_of_an_earlier_trial_satisfies_nothing() -> None:
+    """This pod's UID, without a break, for two of kube-proxy's sync periods."""
+    stable = EndpointStability(2 * NS_PER_S)
+
+    def ready(ms: int, *uids: str) -> bool:
+        endpoints = [{"uid": uid, "ready": True} for uid in uids]
+        slices = {"probe-abc": {"endpoints": endpoints}}
+        return stable.check(slices, ["new"], ms * NS_PER_MS, "ns").passed
+
+    assert not ready(0, "old")
+    assert not ready(5000, "old"), "however long it has been there"
+    assert not ready(6000, "old", "new")
+    assert not ready(7000, "new"), "not for long enough"
+    assert not ready(8000), "a break"
+    assert not ready(8500, "new")
+    assert ready(10_500, "new")
+
+
+def test_c69_no_source_port_left_is_our_own_limit(tmp_path: Path) -> None:
+    """Four source ports, three of them taken: EADDRNOTAVAIL by name, and nobody refused us."""
+    try:
+        network = Network()
+    except NoNamespaces as reason:
+        pytest.skip(str(reason))
+    rig = Rig(tmp_path)
+    with network, closing(rig):
+        network.client("sysctl", "-q", "-w", "net.ipv4.ip_local_port_range=50000 50003")
+        probe = rig.probe("pod-a", prefix=network.node.prefix, BIND=network.address)
+
+        def hold(flows: int) -> Agent:
+            where = (probe.tcp_port, flows)
+            return rig.agent(where, prefix=network.client.prefix, address=network.address)
+
+        hold(3).holding()
+        second = hold(4)
+        assert second.wait() == 1
+        part = rig.recorded(second)
+    assert "EADDRNOTAVAIL" in second.lines[-1]["error"]["what"]
+    assert part.all(Event.FLOW_CONNECT_FAILED) == [], "no failure is laid at the peer's door"
+    unopened = s.client(Event.FLOW_CONNECT_FAILED, "tcp-0001", s.at(0, 1), errno="EADDRNOTAVAIL")
+    verdict = classify(live(Proto.TCP, [unopened], frozenset()))
+    assert verdict == ("not-measured", "client-limit")

@@ -1,0 +1,68 @@
+"""Cases about several trials together: what may be pooled, and what two of them disagree on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_drainwatch.core.aggregate import PoolError, pool
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import Report
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.repeat import repeat
+from tests.core import story as s
+
+
+def two_in_flight(first: str, second: str) -> Report:
+    """Two TCP flows, each drained or reset at the pod's end."""
+
+    def flow(name: str, fate: str) -> list[object]:
+        ends = {
+            "drained": [
+                s.client(Event.FLOW_ANNOUNCED, name, s.at(5100, 5101), reason="drain-deadline"),
+                s.client(Event.FLOW_FIN, name, s.at(5100, 5101)),
+            ],
+            "reset": [s.client(Event.FLOW_RESET, name, s.at(5100, 5101), errno="ECONNRESET")],
+        }
+        return [*s.alive(name, 5099), *ends[fate]]
+
+    flows = [*flow("tcp-0001", first), *flow("tcp-0002", second)]
+    return derive(s.recording([s.accepted()], flows, s.cluster()))  # type: ignore[arg-type]
+
+
+def test_c15_of_two_requests_in_flight_one_finishes_and_one_is_reset() -> None:
+    """Each flow has its own fate, and repeats that differ are said to, never averaged."""
+    report = two_in_flight("drained", "reset")
+    assert [f.outcome for f in report.trial.flows] == ["drained-clean-close", "severed"]
+    assert (report.trial.summary.tcp.drained, report.trial.summary.tcp.severed) == (1, 1)
+    both = [repeat(report, "r00"), repeat(two_in_flight("drained", "drained"), "r01")]
+    said = " ".join(pool("requests", both).disagreements)
+    assert "1, 0" in said
+    assert "1, 2" in said
+    same = [repeat(report, "r00"), repeat(report, "r01")]
+    assert pool("requests", same).disagreements == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("git_commit", "def5678"),
+        ("kubernetes_version", "v1.34.4"),
+        ("kube_proxy_mode", "nftables"),
+    ],
+)
+def test_c61_trials_of_different_builds_or_clusters_are_not_pooled(field: str, value: str) -> None:
+    """Refused, and the field that differs is named with both values."""
+    one = two_in_flight("drained", "drained")
+    changed = {field: value}
+    other = (
+        replace(one, git_commit=value)
+        if field == "git_commit"
+        else replace(one, environment=replace(one.environment, **changed))  # type: ignore[arg-type]
+    )
+    assert pool("same", [repeat(one, "r00"), repeat(one, "r01")])
+    with pytest.raises(PoolError) as refused:
+        pool("mixed", [repeat(one, "r00"), repeat(other, "r01")])
+    assert field in str(refused.value)
+    assert value in str(refused.value)
