@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 from pytest_drainwatch.core.observation import Event
 from tests.loopback.rig import Rig
 from tests.loopback.servers import POD_A, STRANGER, Peer, ScriptedTcp, pong
@@ -102,6 +104,34 @@ def test_an_announced_reset_is_neither_a_drain_nor_a_plain_reset(rig: Rig) -> No
         agent.ended("tcp", 1)
         part = rig.recorded(agent)
     assert part.verdict("tcp-0001") == ("severed", "announced-rst")
+
+
+@pytest.mark.parametrize(
+    ("reads_on", "verdict"),
+    [
+        (False, ("severed", "announced-rst")),
+        (True, ("drained-clean-close", "announced-fin")),
+    ],
+)
+def test_a_close_with_unread_requests_is_a_reset(
+    rig: Rig, reads_on: bool, verdict: tuple[str, str]
+) -> None:
+    """The kernel's rule: what lies unread at close() turns the FIN into an RST."""
+
+    def script(peer: Peer) -> None:
+        peer.serve(3)
+        time.sleep(0.2)  # at 50 Hz some ten requests arrive and are not read
+        peer.send(b"bye 3 drain-deadline\n")
+        if reads_on:
+            peer.half_close()
+            while peer.request() is not None:
+                pass
+
+    with ScriptedTcp(script) as server:
+        agent = rig.agent(tcp=(server.port, 1), tcp_rate_hz=50)
+        agent.ended("tcp", 1)
+        part = rig.recorded(agent)
+    assert part.verdict("tcp-0001") == verdict
 
 
 def test_a_cut_off_announcement_does_not_count(rig: Rig) -> None:
