@@ -14,12 +14,15 @@ help:                 ## this list
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
 	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
 
-test: setup check     ## set-up, checks, and the test suite, real cluster trials included
+test: setup-tests check ## set-up, checks, and the test suite, real cluster trials included
 	$(BIN)/pytest -m "not slow"
 
-test-all: setup       ## the test suite and everything that takes minutes
+test-all: setup-tests ## the test suite and everything that takes minutes
 	$(BIN)/pytest
 	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
+
+bench-accuracy: setup-tests ## flow ends of real trials against tcpdump: coverage and widths
+	$(BIN)/python -m bench.accuracy
 
 check: venv           ## formatting, lint, types, architecture
 	$(BIN)/ruff format --check .
@@ -29,6 +32,9 @@ check: venv           ## formatting, lint, types, architecture
 
 setup: venv           ## distribution packages, the Kubernetes binary, the probe's root file system
 	$(BIN)/drainwatch setup --yes
+
+setup-tests: venv     ## the same, and tcpdump
+	$(BIN)/drainwatch setup --yes --for-tests
 
 venv: $(VENV)/.installed
 

@@ -31,6 +31,7 @@ MEANING = {
     Signal.ANSWER: "the responder that answered first answers",
     Signal.UNANSWERED: "for a second, and three of the longest round trips, no answer",
     Signal.SILENCE: "TCP: 10 s without an answer; UDP: 6 datagrams and 3 s; stalls do not count",
+    Signal.STARVE: "TCP: the same, and it was never answered at all",
     Signal.LIMIT: "our own machine refuses: ENOBUFS, ENOMEM, EMFILE, ENFILE, EADDRNOTAVAIL, EPERM",
     Signal.STALL: "the client could not look: it stalled, was throttled, suspended, or late itself",
     Signal.BYE: "the peer announces that it will close",
@@ -43,6 +44,7 @@ MEANING = {
     Signal.ICMP_OTHER: "any other ICMP error: host, network, administratively",
     Signal.MOVE: "another pod of the workload answers, or the same one after a restart",
     Signal.FOREIGN: "somebody answers who is not of the workload, or with what is no frame",
+    Signal.STRANGER: "a pod answers that was never seen, and the watch of the pods had a gap",
     Signal.END: "the watch stopped, and the flow was open",
 }
 APART = frozenset({State.NEW, State.ANNOUNCED})

@@ -9,17 +9,23 @@ Python 3.9 or newer; it is meant to be PID 1 of its container.
     DRAIN_BEHAVIOR      drain | exit-now | ignore     HTTP_PORT   7003 (/readyz, /healthz)
     READINESS_ON_DRAIN  fail | keep                   BIND        default: every address
     DRAIN_SECONDS       25, 2.5, 500ms, 25s, 1m       EXIT_NOW_RESET  true | false
+    RESPONSE_DELAY      0; each TCP request is answered that much later, in order
+
+GET /prestop?ms=N is answered N milliseconds later: for a preStop hook of type httpGet.
 
 Wire: ASCII lines of at most 512 bytes, the same over TCP and UDP.
 
     ping SEQ    ->  pong SEQ RECV_NS SEND_NS POD_UID/NONCE
     hello SEQ   ->  the same, and " clock=CLOCK_ID"
+    (UDP) note SEQ SENT_NS FLOW  ->  nothing: counted, and told in the log (udp_received)
     (TCP, before a graceful close)  bye LAST_SEQ drain-deadline
 
 Stamps are this process's CLOCK_MONOTONIC; NONCE is drawn at start, so that a
 restarted process is never taken for the one before it. The lifecycle log on stdout
 is one JSON line per event, one write each, and nothing per request: a log line
-between two closes would spread in time what is to be measured.
+between two closes would spread in time what is to be measured. Only what came in
+one-way flows is told as it grows, once a second and at the end: a SIGKILL leaves no
+time for last words, so what is known is then up to a second old.
 """
 
 from __future__ import annotations
@@ -51,24 +57,33 @@ import resource  # noqa: E402
 import socket  # noqa: E402
 import struct  # noqa: E402
 import sys  # noqa: E402
+from collections import deque  # noqa: E402
 from collections.abc import Mapping  # noqa: E402
 from dataclasses import asdict, dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import NoReturn, Optional  # noqa: E402
+from typing import Any, NoReturn, Optional  # noqa: E402
 
 LINE_LIMIT = 512
 OUT_LIMIT = 64 * 1024  # unsent replies of a client that does not read
+PENDING_LIMIT = 4096  # requests of one client that wait for RESPONSE_DELAY
 LINGER_NS = 1_000_000_000
 READS_AT_END = 64  # a client that floods us cannot keep us from closing
 ACCEPT_PAUSE_S = 0.1
 UDP_HEARD_NS = 5_000_000_000
+NOTED_FLOWS = 1024  # one-way flows that are counted apart
+NOTES_A_LINE = 32
+NOTES_EVERY_S = 1.0  # a line; with more flows than fit into one, their turns take longer
+RECENT_NS = 2_000_000_000  # what is recent covers between one and two of these
+NOTES_MISSING = 256  # gaps of a flow that are remembered: filled later, they were reordered
 EXIT_BAD_SETTING = 64
 EXIT_CANNOT_LISTEN = 69
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 _REQUEST = re.compile(rb"(ping|hello) (\d{1,18})")
+_NOTE = re.compile(rb"note (\d{1,18}) (\d{1,19}) ([A-Za-z0-9._-]{1,64})")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|)")
 _UNIT_NS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
+_PRESTOP = re.compile(rb"/prestop(?:\?ms=(\d{1,7}))?")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
@@ -90,6 +105,7 @@ class Settings:
     readiness_on_drain: str
     drain_ns: int
     exit_now_reset: bool
+    response_delay_ns: int
     bind: str
     tcp_port: int
     udp_port: int
@@ -125,14 +141,18 @@ def read_settings(env: Mapping[str, str]) -> Settings:
             "POD_UID is not set; expected the pod's UID (fieldRef metadata.uid), "
             "or any unique name when run by hand"
         )
-    duration = env.get("DRAIN_SECONDS", "25")
-    match = _DURATION.fullmatch(duration.strip())
-    drain_ns = round(float(match[1]) * _UNIT_NS[match[2]]) if match else -1
-    if not 0 <= drain_ns <= 3600 * 10**9:
-        raise BadSetting(
-            f"DRAIN_SECONDS is {duration!r}; expected 0 to 3600 seconds, "
-            "such as 25, 2.5, 500ms, 25s or 1m"
-        )
+
+    def duration(variable: str, default: str) -> int:
+        value = env.get(variable, default)
+        match = _DURATION.fullmatch(value.strip())
+        found_ns = round(float(match[1]) * _UNIT_NS[match[2]]) if match else -1
+        if not 0 <= found_ns <= 3600 * 10**9:
+            raise BadSetting(
+                f"{variable} is {value!r}; expected 0 to 3600 seconds, "
+                "such as 25, 2.5, 500ms, 25s or 1m"
+            )
+        return found_ns
+
     bind = env.get("BIND", "")
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
@@ -147,8 +167,9 @@ def read_settings(env: Mapping[str, str]) -> Settings:
         pod_name=name("POD_NAME", env.get("POD_NAME", socket.gethostname())),
         behavior=one_of("DRAIN_BEHAVIOR", "drain", "drain", "exit-now", "ignore"),
         readiness_on_drain=one_of("READINESS_ON_DRAIN", "fail", "fail", "keep"),
-        drain_ns=drain_ns,
+        drain_ns=duration("DRAIN_SECONDS", "25"),
         exit_now_reset=one_of("EXIT_NOW_RESET", "true", "true", "false") == "true",
+        response_delay_ns=duration("RESPONSE_DELAY", "0"),
         bind=bind,
         tcp_port=port("TCP_PORT", 7001),
         udp_port=port("UDP_PORT", 7002),
@@ -199,7 +220,7 @@ def listen(kind: socket.SocketKind, bind: str, port: int, setting: str) -> socke
 class Connection:
     """One TCP client."""
 
-    __slots__ = ("buffer", "closing", "last_seq", "out", "peer", "sock")
+    __slots__ = ("buffer", "closing", "last_seq", "out", "peer", "pending", "said_bye", "sock")
 
     def __init__(self, sock: socket.socket, peer: str) -> None:
         self.sock = sock
@@ -207,7 +228,96 @@ class Connection:
         self.buffer = b""
         self.out = b""
         self.last_seq = 0
+        self.pending: deque[tuple[int, bytes]] = deque()  # receipt and line, not yet answered
         self.closing = False
+        self.said_bye = False
+
+
+class Received:
+    """What came of a one-way flow. ``*_sent_ns`` are stamps of the sender's clock.
+
+    ``passage_*_ns`` is receipt on this clock minus send on the other: the time on the
+    way, and whatever the two clocks are apart.
+    """
+
+    __slots__ = (
+        "count", "duplicates", "first_ns", "first_sent_ns", "first_seq", "last_ns",
+        "last_sent_ns", "last_seq", "missing", "passage_max_ns", "passage_min_ns",
+        "passage_recent_ns", "recent", "reordered",
+    )  # fmt: skip
+
+    def __init__(self, seq: int, sent_ns: int, recv_ns: int) -> None:
+        self.first_seq = self.last_seq = seq
+        self.first_sent_ns = self.last_sent_ns = sent_ns
+        self.first_ns = self.last_ns = recv_ns
+        self.passage_min_ns = self.passage_max_ns = self.passage_recent_ns = recv_ns - sent_ns
+        self.recent = (recv_ns, self.passage_max_ns)  # since when, the longest before that
+        self.count = 1
+        self.duplicates = self.reordered = 0
+        self.missing: dict[int, None] = {}
+
+    def add(self, seq: int, sent_ns: int, recv_ns: int) -> None:
+        if seq > self.last_seq:
+            for missing in range(max(self.last_seq + 1, seq - NOTES_MISSING), seq):
+                self.missing[missing] = None
+            while len(self.missing) > NOTES_MISSING:
+                del self.missing[next(iter(self.missing))]
+            self.last_seq, self.last_sent_ns = seq, sent_ns
+        elif seq < self.first_seq:
+            self.first_seq, self.first_sent_ns = seq, sent_ns
+            self.reordered += 1
+        elif seq in self.missing:
+            del self.missing[seq]
+            self.reordered += 1
+        else:
+            self.duplicates += 1
+            return
+        self.count += 1
+        self.last_ns = recv_ns
+        passage_ns = recv_ns - sent_ns
+        self.passage_min_ns = min(self.passage_min_ns, passage_ns)
+        self.passage_max_ns = max(self.passage_max_ns, passage_ns)
+        since_ns, _ = self.recent
+        if recv_ns - since_ns > RECENT_NS:
+            self.recent = (recv_ns, self.passage_recent_ns)
+            self.passage_recent_ns = passage_ns
+        elif passage_ns > self.passage_recent_ns:
+            self.passage_recent_ns = passage_ns
+
+    def told(self, flow: str) -> dict[str, object]:
+        kept = ("missing", "recent")
+        numbers = {name: getattr(self, name) for name in self.__slots__ if name not in kept}
+        longest_ns = max(self.passage_recent_ns, self.recent[1])
+        return {"flow": flow, **numbers, "passage_recent_ns": longest_ns}
+
+
+class Notes:
+    """All one-way flows; ``changed`` are those that grew since they were last told."""
+
+    def __init__(self) -> None:
+        self.flows: dict[bytes, Received] = {}
+        self.changed: dict[bytes, None] = {}
+        self.untold = 0  # datagrams of flows beyond the limit
+
+    def take(self, line: bytes, recv_ns: int) -> bool:
+        match = _NOTE.fullmatch(line)
+        if match is None:
+            return False
+        seq, sent_ns, flow = int(match[1]), int(match[2]), match[3]
+        known = self.flows.get(flow)
+        if known is not None:
+            known.add(seq, sent_ns, recv_ns)
+        elif len(self.flows) < NOTED_FLOWS:
+            self.flows[flow] = Received(seq, sent_ns, recv_ns)
+        else:
+            self.untold += 1
+            return True
+        self.changed[flow] = None
+        return True
+
+    def told(self, flows: list[bytes]) -> dict[str, Any]:
+        rows = [self.flows[flow].told(flow.decode()) for flow in flows]
+        return {"flows": rows, **({"untold": self.untold} if self.untold else {})}
 
 
 class Probe:
@@ -223,6 +333,8 @@ class Probe:
         self.draining = False
         self.terms_seen = 0
         self.udp_heard_ns = 0
+        self.notes = Notes()
+        self.telling = False
         self.connections: set[Connection] = set()
         self.tcp: Optional[socket.socket] = None
         self.udp: Optional[socket.socket] = None
@@ -312,6 +424,9 @@ class Probe:
             return True
         *lines, connection.buffer = (connection.buffer + data).split(b"\n")
         for line in lines:
+            if self.settings.response_delay_ns and _REQUEST.fullmatch(line):
+                self.put_off(connection, recv_ns, line)
+                continue
             answered = self.answer(line, recv_ns)
             if answered is None:
                 self.refuse(connection, "malformed", len(line))
@@ -323,6 +438,50 @@ class Probe:
             return False
         self.flush(connection)
         return connection in self.connections
+
+    def put_off(self, connection: Connection, recv_ns: int, line: bytes) -> None:
+        """Answer it RESPONSE_DELAY after its receipt, and after those before it."""
+        connection.pending.append((recv_ns, line))
+        if len(connection.pending) == 1:
+            self.wake_for(connection)
+        if len(connection.pending) > PENDING_LIMIT:
+            self.loop.remove_reader(connection.sock)
+
+    def wake_for(self, connection: Connection) -> None:
+        due_ns = connection.pending[0][0] + self.settings.response_delay_ns
+        wait_s = max(0.0, (due_ns - time.monotonic_ns()) / 1e9)
+        self.loop.call_later(wait_s, self.answer_due, connection)
+
+    def answer_due(self, connection: Connection) -> None:
+        if connection not in self.connections:
+            return
+        until_ns = time.monotonic_ns() - self.settings.response_delay_ns
+        held_back = len(connection.pending) > PENDING_LIMIT
+        while connection.pending and connection.pending[0][0] <= until_ns:
+            recv_ns, line = connection.pending.popleft()
+            answered = self.answer(line, recv_ns)
+            assert answered is not None
+            connection.last_seq = answered[0]
+            connection.out += answered[1]
+        if connection.pending:
+            self.wake_for(connection)
+        if held_back and len(connection.pending) <= PENDING_LIMIT:
+            self.loop.add_reader(connection.sock, self.serve_tcp, connection)
+        self.flush_or_end(connection)
+
+    def flush_or_end(self, connection: Connection) -> None:
+        """Send what is due; a client that we take leave of hears so after its last answer."""
+        if connection.closing and not connection.pending and not connection.said_bye:
+            connection.said_bye = True
+            connection.out += b"bye %d drain-deadline\n" % connection.last_seq
+        self.flush(connection)
+
+    def in_flight(self, at_ns: int) -> dict[str, Optional[int]]:
+        """The TCP requests that had come by then and were not answered."""
+        waiting = [recv_ns for c in self.connections for recv_ns, _ in c.pending]
+        came = [recv_ns for recv_ns in waiting if recv_ns <= at_ns]
+        oldest = at_ns - min(came) if came else None
+        return {"in_flight": len(came), "oldest_in_flight_ns": oldest}
 
     def refuse(self, connection: Connection, reason: str, length: int) -> None:
         self.log("tcp_line_refused", peer=connection.peer, reason=reason, length=length)
@@ -344,7 +503,7 @@ class Probe:
             return
         if loop.remove_writer(sock):
             loop.add_reader(sock, self.serve_tcp, connection)
-        if connection.closing:
+        if connection.said_bye:
             try:
                 sock.shutdown(socket.SHUT_WR)
             except OSError:
@@ -376,17 +535,44 @@ class Probe:
                     self.udp.sendto(answered[1], peer)
                 except OSError:
                     continue
+            elif self.notes.take(data[:-1], recv_ns) and not self.telling:
+                self.telling = True
+                self.loop.call_later(NOTES_EVERY_S, self.tell_notes)
+
+    def tell_notes(self) -> None:
+        changed = self.notes.changed
+        turn = list(changed)[:NOTES_A_LINE]
+        for flow in turn:
+            del changed[flow]
+        if turn:
+            self.log("udp_received", **self.notes.told(turn))
+        self.telling = bool(turn)
+        if turn:
+            self.loop.call_later(NOTES_EVERY_S, self.tell_notes)
+
+    def tell_all_notes(self) -> None:
+        flows = list(self.notes.flows)
+        for first in range(0, len(flows), NOTES_A_LINE):
+            told = self.notes.told(flows[first : first + NOTES_A_LINE])
+            self.log("udp_received", final=True, **told)
 
     async def serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), timeout=5)
             method, _, rest = head.partition(b" ")
-            path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
+            target = rest.split(b" ", 1)[0]
+            path = target.split(b"?", 1)[0]
             status, body = "404 Not Found", "not found\n"
             if path == b"/healthz":
                 status, body = "200 OK", "ok\n"
             elif path == b"/readyz" and self.ready:
                 status, body = "200 OK", "ready\n"
+            elif asked := _PRESTOP.fullmatch(target):
+                status, body = "200 OK", "now SIGTERM\n"
+                delay_ns = int(asked[1] or 0) * 1_000_000
+                self.log("prestop_called", delay_ns=delay_ns)
+                await asyncio.sleep(delay_ns / 1e9)
+                self.log("prestop_answered")
             elif path == b"/readyz":
                 status, body = "503 Service Unavailable", "draining\n"
             writer.write(
@@ -411,7 +597,12 @@ class Probe:
             elif self.settings.behavior == "exit-now":
                 self.exit_now(at_ns)
             else:
-                self.log("sigterm_received", at_ns, connections=len(self.connections))
+                self.log(
+                    "sigterm_received",
+                    at_ns,
+                    connections=len(self.connections),
+                    **self.in_flight(at_ns),
+                )
                 if self.settings.behavior == "drain":
                     self.drain()
                 else:
@@ -424,7 +615,7 @@ class Probe:
             for connection in self.connections:
                 connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
                 connection.sock.close()
-        self.log("sigterm_received", at_ns, connections=count)
+        self.log("sigterm_received", at_ns, connections=count, **self.in_flight(at_ns))
         self.log("tcp_flows_closed", count=count, how=how)
         self.exit()
 
@@ -461,10 +652,10 @@ class Probe:
         closing = list(self.connections)
         for connection in closing:
             connection.closing = True
-            connection.out += b"bye %d drain-deadline\n" % connection.last_seq
-            self.flush(connection)
+            self.flush_or_end(connection)
         self.log("drain_deadline_reached", at_ns, connections=len(served))
-        self.linger(len(closing), time.monotonic_ns() + LINGER_NS)
+        last_answer_ns = time.monotonic_ns() + self.settings.response_delay_ns
+        self.linger(len(closing), last_answer_ns + LINGER_NS)
 
     def linger(self, count: int, until_ns: int) -> None:
         """Wait for the peers to close: unread data would turn our close into an RST."""
@@ -485,6 +676,7 @@ class Probe:
     def exit(self) -> NoReturn:
         if self.settings.behavior == "drain":
             self.serve_udp()  # what came before the end is answered
+        self.tell_all_notes()
         self.log("exiting", code=0)
         os._exit(0)  # the interpreter's own shutdown would only add milliseconds
 

@@ -13,10 +13,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
+    from pytest_drainwatch.core.ending import EndedBy, Initiator, PreStopOutcome
     from pytest_drainwatch.core.scenario import (
         App,
         Behavior,
         Flows,
+        Pid1,
+        PreStop,
         Readiness,
         Scenario,
         Trigger,
@@ -28,6 +31,8 @@ _HOMES = {
     "App": "core.scenario",
     "Behavior": "core.scenario",
     "Flows": "core.scenario",
+    "Pid1": "core.scenario",
+    "PreStop": "core.scenario",
     "Readiness": "core.scenario",
     "Scenario": "core.scenario",
     "Trigger": "core.scenario",
@@ -35,6 +40,9 @@ _HOMES = {
     "Mechanism": "core.classify",
     "Outcome": "core.classify",
     "Role": "core.classify",
+    "EndedBy": "core.ending",
+    "Initiator": "core.ending",
+    "PreStopOutcome": "core.ending",
     "Trial": "trial",
     "TrialVoid": "trial",
 }
@@ -42,9 +50,14 @@ _HOMES = {
 __all__ = [
     "App",
     "Behavior",
+    "EndedBy",
     "Flows",
+    "Initiator",
     "Mechanism",
     "Outcome",
+    "Pid1",
+    "PreStop",
+    "PreStopOutcome",
     "Readiness",
     "Role",
     "Scenario",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.jsonvalue import objects, texts
+from pytest_drainwatch.core.jsonvalue import integer, objects, texts
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Flows
 
@@ -285,6 +285,22 @@ def udp_answered(wanted: Flows, udp: ProtoCounts, error: str | None) -> Check:
         passed=error is None and udp.answered >= max(udp.dialled, wanted.udp) and enough,
         hopeless=error is not None,
         look_at=PATH + "; a port mapping that drops UDP",
+    )
+
+
+def one_way_received(wanted: Flows, seen: Iterable[Observation], error: str | None) -> Check:
+    """Nobody answers a one-way flow: only a pod's log shows that it gets there."""
+    rows = [r for o in seen if o.event is Event.UDP_RECEIVED for r in objects(o.data.get("flows"))]
+    often = {str(row.get("flow")): integer(row.get("count")) for row in rows}
+    enough = sum(1 for count in often.values() if count >= MIN_UDP_ANSWERS)
+    return Check(
+        name="one-way-flows-received",
+        invariant=f"pods tell of at least {MIN_UDP_ANSWERS} datagrams of every one-way UDP flow",
+        expected=f"{wanted.udp_one_way} flows received",
+        observed=error or f"{enough} flows received so often, {len(often)} at all",
+        passed=error is None and enough >= wanted.udp_one_way,
+        hopeless=error is not None,
+        look_at=PATH + "; the pods' logs: udp_received",
     )
 
 

@@ -23,10 +23,12 @@ from pathlib import Path
 from pytest_drainwatch import __version__, environment, preflight, report, trigger
 from pytest_drainwatch.api import ApiUnavailable, connect
 from pytest_drainwatch.cluster import Cluster, ClusterError
+from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import Counts, FlowReport, Report, Summary
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.document import Counts, FlowReport, PodEnd, Report, Summary
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.plan import dense_stretches
 from pytest_drainwatch.core.recording import Header
 from pytest_drainwatch.core.scenario import Flows, Scenario
 from pytest_drainwatch.flows.clockid import clock_id
@@ -38,12 +40,13 @@ from pytest_drainwatch.stage import Keep, Progress, Stage, record_void
 from pytest_drainwatch.trigger import Pod, Target
 from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
-from pytest_drainwatch.workload import manifests, namespace, probe
+from pytest_drainwatch.workload import manifests, namespace, newcomers, probe
 from pytest_drainwatch.workload.logs import LogFollower, join_logs
 
 POD_READY_TIMEOUT_S = 120.0
 ENDPOINT_TIMEOUT_S = 60.0
 FLOWS_TIMEOUT_S = 45.0
+NOTES_TOLD_S, NOTES_A_LINE = 1.0, 32  # of the probe: see udp_received there
 
 __all__ = ["Trial", "TrialVoid", "deploy", "hold", "measure", "prepare", "run_trial"]
 
@@ -78,6 +81,11 @@ class Trial:
     def flows(self) -> tuple[FlowReport, ...]:
         """Every flow, bystanders too."""
         return self.report.trial.flows
+
+    @property
+    def pod_ends(self) -> tuple[PodEnd, ...]:
+        """Who ended each container of the terminated pods, and how."""
+        return tuple(end for end in self.report.trial.pod_ends if end.role is Role.TARGET)
 
     @property
     def exit_codes(self) -> tuple[int | None, ...]:
@@ -164,6 +172,7 @@ def prepare(
         return kept
 
     with ExitStack() as stack:
+        stack.callback(api.close)
         stack.callback(recorder.close)
         with stage.phase("prepare"):
             require(lambda: preflight.version_readable(facts), recorder, timeout_s=0)
@@ -230,14 +239,14 @@ def hold(ready: Probe) -> Iterator[Held]:
     stage, wanted = ready.stage, ready.stage.scenario.flows
     with ExitStack() as stack:
         with stage.phase("preflight: flows"):
-            flows = wanted.tcp + wanted.udp
+            flows = wanted.tcp + wanted.udp + wanted.udp_one_way
             require(lambda: preflight.limits_suffice(flows), stage.recorder, timeout_s=0)
             agent = FlowAgent(stage.cluster.agent_command, _agent_config(ready))
             stage.agent = agent
             stack.callback(agent.stop)
             timeout_s = FLOWS_TIMEOUT_S + preflight.MIN_UDP_ANSWERS / wanted.udp_rate_hz
             alive, wait = partial(check_alive, stage, ready.watch), agent.wait_changed
-            for check in _flow_checks(agent, wanted):
+            for check in _flow_checks(agent, wanted, stage.recorder):
                 require(check, stage.recorder, timeout_s=timeout_s, wait=wait, alive=alive)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
@@ -251,6 +260,9 @@ def measure(held: Held) -> Trial:
 
     def hold_still(seconds: float) -> None:
         until_ns = time.monotonic_ns() + round(seconds * NS_PER_S)
+        # Until a plan comes flows send densely, so that preflight is short. A trigger that
+        # was blocked comes later, and the dense stretches with it.
+        agent.plan(at + Interval.point(until_ns) for at in dense_stretches(scenario))
         watch_until(stage, watch, agent, until_ns, calm)
 
     with stage.phase("settle", scenario.settle_ns):
@@ -268,12 +280,20 @@ def measure(held: Held) -> Trial:
     with stage.phase("observe", scenario.expected_ns - scenario.settle_ns):
         closes_ns = time.monotonic_ns() + scenario.observe_ns
         everybody = len(accepted.targets) == len(held.probe.target.pods)
-        over = all_over(watch, agent, accepted.targets, everybody=everybody)
+        one_way = scenario.flows.udp_one_way
+        over = all_over(watch, agent, accepted.targets, everybody=everybody, one_way=one_way > 0)
         ended = watch_until(stage, watch, agent, closes_ns, over)
         stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
     with stage.phase("collect"):
         agent.stop()
+        if one_way:
+            # Pods tell what they received once a second, so many flows a line.
+            time.sleep(NOTES_TOLD_S * (2 + one_way // NOTES_A_LINE))
+            pods = {uid: str(fields["name"]) for uid, fields in watch.pods().items()}
+            followed = [log.uid for log in held.probe.logs]
+            newcomers.record_logs(stage.api, stage.namespace, pods, followed, stage.recorder)
         _collect_logs(stage, held.probe.logs, accepted.targets)
+        probe.record_events(stage.api, stage.namespace, accepted.targets, stage.recorder)
         watch.stop()  # writes the gaps that are still open
         recording = stage.recorder.finish(agent.part)
     with stage.phase("judge"):
@@ -299,14 +319,21 @@ def _agent_config(ready: Probe) -> AgentConfig:
         record=str(ready.stage.folder / ".flows.jsonl"),
         tcp=Endpoint(address=address, port=ready.ports.tcp, flows=wanted.tcp),
         udp=Endpoint(address=address, port=ready.ports.udp, flows=wanted.udp),
+        udp_one_way=Endpoint(address=address, port=ready.ports.udp, flows=wanted.udp_one_way)
+        if wanted.udp_one_way
+        else None,
         target=ready.target.pod.uid,
         source_address=next(iter(cluster.source_addresses), None),
         tcp_rate_hz=wanted.tcp_rate_hz,
         udp_rate_hz=wanted.udp_rate_hz,
+        tcp_sparse_rate_hz=wanted.sparse_rates_hz[0],
+        udp_sparse_rate_hz=wanted.sparse_rates_hz[1],
     )
 
 
-def _flow_checks(agent: FlowAgent, wanted: Flows) -> list[Callable[[], preflight.Check]]:
+def _flow_checks(
+    agent: FlowAgent, wanted: Flows, recorder: Recorder
+) -> list[Callable[[], preflight.Check]]:
     def error() -> str | None:
         try:
             agent.check_alive()
@@ -317,11 +344,15 @@ def _flow_checks(agent: FlowAgent, wanted: Flows) -> list[Callable[[], preflight
     def look(check: Callable[[AgentStatus], preflight.Check]) -> Callable[[], preflight.Check]:
         return lambda: check(agent.status())
 
+    def received() -> preflight.Check:
+        return preflight.one_way_received(wanted, recorder.observations(), error())
+
     return [
         look(lambda now: preflight.flows_dialled(wanted, now.tcp, now.udp, error())),
         look(lambda now: preflight.tcp_answered(wanted, now.tcp, error())),
         look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
         look(lambda now: preflight.clock_identified(now.clocks, error())),
+        *([received] if wanted.udp_one_way else []),
     ]
 
 
@@ -339,6 +370,8 @@ def _collect_logs(stage: Stage, logs: Sequence[LogFollower], ended: Collection[s
     join_logs(targets, 2.0)
     join_logs(logs, 0.0)
     told = {o.subject for o in stage.recorder.observations() if o.event is Event.SIGTERM_RECEIVED}
+    for log in logs:
+        stage.recorder(log.outcome())
     for log in targets:
         if log.problem and log.uid not in told:
             raise TrialVoid(

@@ -7,6 +7,7 @@ server says, and never sooner than after a second.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,8 +81,9 @@ def fire(
             record(_blocked(at, attempt, verb, error, retry_after))
             pause = max(MIN_RETRY_S, retry_after or 0.0)
             if error.status != 429 or time.monotonic() + pause > deadline:
+                how = "is blocked: it was refused" if error.status == 429 else "was refused"
                 raise TriggerFailed(
-                    f"{verb} of pod {target.pod.name} was refused {attempt} time(s), last with "
+                    f"{verb} of pod {target.pod.name} {how} {attempt} time(s), last with "
                     f"{explain(error)}"
                 ) from error
             sleep(pause)
@@ -165,9 +167,19 @@ def _blocked(
             "attempt": attempt,
             "status": getattr(error, "status", None),
             "retry_after_s": retry_after_s,
+            "causes": _causes(error),
             "message": explain(error) if isinstance(error, Exception) else str(error),
         },
     )
+
+
+def _causes(error: object) -> list[str]:
+    """What kind of thing stands in the way, in the API server's words: DisruptionBudget."""
+    try:
+        details = json.loads(getattr(error, "body", "") or "{}")["details"]
+        return [str(cause["reason"]) for cause in details["causes"] if "reason" in cause]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _retry_after_s(error: object) -> float | None:

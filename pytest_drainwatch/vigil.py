@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 
-from pytest_drainwatch.core.signals import TCP_SILENT_NS
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.signals import TCP_SILENT_NS
 from pytest_drainwatch.flows.process import FlowAgent
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import RecorderError
@@ -84,7 +84,7 @@ def undisturbed(agent: FlowAgent) -> Callable[[], bool]:
 
 
 def all_over(
-    watch: Watch, agent: FlowAgent, uids: Collection[str], *, everybody: bool
+    watch: Watch, agent: FlowAgent, uids: Collection[str], *, everybody: bool, one_way: bool = False
 ) -> Callable[[], bool]:
     """True once nothing more can happen to the pods ``uids``, and a moment has passed.
 
@@ -101,7 +101,8 @@ def all_over(
             return False
         now = time.monotonic_ns()
         over_since[:] = over_since or [now]
-        linger = LINGER_NS
+        # Of one-way flows the agent knows nothing: they may be in the dark from now on.
+        linger = LINGER_UNANSWERED_NS["udp"] if one_way else LINGER_NS
         for name, proto in (("udp", status.udp), ("tcp", status.tcp)):
             if proto.quiet or proto.refused:
                 linger = max(linger, LINGER_UNANSWERED_NS[name])

@@ -26,6 +26,9 @@ def register(subparsers: Any) -> None:
         "setup", help="install and build what the embedded cluster needs, ahead of time"
     )
     setup.add_argument("--yes", action="store_true", help="agree to installing packages")
+    setup.add_argument(
+        "--for-tests", action="store_true", help="also what this project's own tests need: tcpdump"
+    )
     _add_versions(setup)
     setup.set_defaults(run=_or_cannot(_setup))
 
@@ -110,7 +113,7 @@ def _setup(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.cluster.embedded import provision
 
     agree = (lambda question: True) if arguments.yes else provision.ask
-    provision.set_up(_versions(arguments), log=_say, agree=agree)
+    provision.set_up(_versions(arguments), log=_say, agree=agree, for_tests=arguments.for_tests)
     _say("ready: pytest scenarios/ -k drain")
     return DONE
 

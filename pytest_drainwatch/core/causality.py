@@ -40,7 +40,7 @@ def check(seen: Sequence[Observation], start: Start, clocks: Mapping[str, Clock]
                 f"{early_ms:.3f} ms before the first:\n"
                 f"  cause:  {_words(link.cause, link.cause_at, start.t0_ns)}\n"
                 f"  effect: {_words(link.effect, link.effect_at, start.t0_ns)}\n"
-                "Look at: was a clock stepped, or the pod signalled by somebody else before the trigger?"
+                "Look at: was a clock stepped, or did somebody else signal the pod before?"
             )
 
 

@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class Mechanism(StrEnum):
-    """By what a flow ended, beside its outcome."""
+    """By what a flow ended, beside its outcome; ``none`` where nothing did, or it is not known."""
 
     ANNOUNCED_FIN = "announced-fin"
     ANNOUNCED_RST = "announced-rst"
@@ -78,6 +78,7 @@ VERDICTS: dict[State, Verdict] = {
     State.MOVED: (_O.SEVERED, _M.REHOMED),
     State.MOVED_AFTER_REFUSAL: (_O.SEVERED, _M.REFUSED),
     State.MOVED_AFTER_UNREACHABLE: (_O.SEVERED, _M.UNREACHABLE),
+    State.TAKEN_OVER: (_O.SEVERED, _M.NONE),
     State.FOREIGN: (_O.SEVERED, _M.FOREIGN_RESPONDER),
     State.STILL_REFUSED: (_O.SEVERED, _M.REFUSED),
     State.STILL_UNREACHABLE: (_O.SEVERED, _M.UNREACHABLE),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_drainwatch.core import causality, clock, transitions
+from pytest_drainwatch.core import causality, clock, instrument, one_way, transitions
 from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import (
     REPORT_SCHEMA,
@@ -21,7 +21,6 @@ from pytest_drainwatch.core.document import (
     FlowReport,
     NodeFacts,
     Report,
-    Sending,
     TrialReport,
     TriggerReport,
 )
@@ -30,6 +29,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, objects, texts
 from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.pod_ends import pod_ends
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
 from pytest_drainwatch.core.stall import stalls_of
@@ -50,11 +50,19 @@ def derive(recording: Recording) -> Report:
     clocks = clock.clocks(recording.header.clock, seen)
     causality.check(seen, start, clocks)
     changes = tuple(transitions.transitions(seen))
-    flows = flow_reports(seen, start.t0_ns, start.targets, _workload(seen), stalls_of(seen))
+    told, unknown = one_way.told_by_the_probe(seen, clocks, changes)
+    flows = flow_reports(
+        told,
+        start.t0_ns,
+        start.targets,
+        _workload(seen),
+        stalls_of(seen),
+        all_pods_known=not any(_hides_pods(o) for o in seen),
+    )
     config = _mapping(recording.header.scenario.get("config"))
     refuse_unmeasured(start, changes, flows, config)
     moments = moments_of(seen, start, changes, flows, clocks)
-    notes = [*_notes(recording, start, moments, flows, changes)]
+    notes = [*_notes(recording, start, moments, flows, changes), *unknown]
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
     return Report(
@@ -74,11 +82,12 @@ def derive(recording: Recording) -> Report:
             container_exits=_container_exits(changes, start.targets),
             clock=clock_reports,
             clock_note=_clock_note(clock_reports),
-            sending=_sending(seen),
+            sending=instrument.sending(seen, start.t0_ns),
             gaps=_episodes(seen, Event.WATCH_GAP, start.t0_ns),
-            stalls=_episodes(seen, Event.AGENT_STALLED, start.t0_ns),
+            stalls=instrument.stalls(seen, start.t0_ns),
             deviations=texts(header.environment.get("deviations")),
             notes=tuple(notes),
+            pod_ends=pod_ends(seen, changes, start, clocks, config),
         ),
     )
 
@@ -99,12 +108,19 @@ def environment(recording: Recording) -> Environment:
 
 
 def _workload(seen: Iterable[Observation]) -> frozenset[str]:
-    """UIDs of the workload's pods: those seen as pods, and those behind its Service."""
+    """UIDs of the workload's pods: those seen or listed as pods, and those behind its Service."""
     uids = {o.subject for o in seen if o.event is Event.POD}
     for o in seen:
+        if o.event is Event.WATCH_LISTED and o.data.get("resource") == "pods":
+            uids |= set(texts(o.data.get("subjects")))
         if o.event is Event.ENDPOINT_SLICE:
             uids |= {str(e["uid"]) for e in objects(o.data.get("endpoints")) if e.get("uid")}
     return frozenset(uids)
+
+
+def _hides_pods(seen: Observation) -> bool:
+    """A gap in which a pod may have come and gone."""
+    return seen.event is Event.WATCH_GAP and seen.data.get("resource") != "endpointslices"
 
 
 def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
@@ -119,9 +135,14 @@ def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
         targets=tuple(sorted(start.targets)),
         blocked=tuple(
             f"attempt {o.data.get('attempt')}: HTTP {o.data.get('status')} {o.data.get('message')}"
+            + _retry_after(o.data.get("retry_after_s"))
             for o in start.blocked
         ),
     )
+
+
+def _retry_after(seconds: object) -> str:
+    return f"; Retry-After {seconds:g} s" if isinstance(seconds, int | float) else ""
 
 
 def _container_exits(
@@ -208,20 +229,13 @@ def _clock_note(clocks: Sequence[ClockReport]) -> str:
     )
 
 
-def _sending(seen: Iterable[Observation]) -> Sending:
-    names = Sending.__slots__
-    for observation in seen:
-        if observation.event is Event.AGENT_SUMMARY:
-            return Sending(**{name: integer_or_none(observation.data.get(name)) for name in names})
-    return Sending()
-
-
 def _episodes(seen: Iterable[Observation], event: Event, t0_ns: int) -> tuple[Episode, ...]:
     return tuple(
         Episode(
             source=Source(o.source),
             subject=str(o.data.get("resource", o.subject)),
             at_ns=_since(o.at, t0_ns),
+            kind=str(event),
             detail=None if o.data.get("reason") is None else str(o.data["reason"]),
         )
         for o in seen

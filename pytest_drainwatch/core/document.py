@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
+from pytest_drainwatch.core.continuity import Continuity
+from pytest_drainwatch.core.ending import EndedBy, Initiator, PreStopOutcome
 from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
 from pytest_drainwatch.core.observation import Source
@@ -108,6 +110,8 @@ class FlowReport:
     unanswered: int = 0
     responders: tuple[str, ...] = ()
     detail: str | None = None
+    one_way: bool = False  # nobody answers: what pods received counts as answered
+    continuity: Continuity | None = None  # of a UDP flow
     history: tuple[HistoryEntry, ...] = ()
 
 
@@ -169,6 +173,38 @@ class ContainerExit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodEnd:
+    """Who ended one run of a container, how, and when; times in ns since t = 0.
+
+    ``deletion_grace_period_s`` is what the API server set. ``expected_kill_ns`` is when
+    the kubelet's rule has SIGKILL follow; what ended before needed none.
+    ``pre_stop_ns`` is a duration: how long SIGTERM waited for the hook, at least and at
+    most. ``in_flight_at_sigterm`` counts TCP requests that the probe had read and not
+    answered, the oldest of them for ``oldest_in_flight_ns``.
+    """
+
+    pod: str
+    pod_uid: str
+    container: str
+    restart: int
+    role: Role
+    ended_by: EndedBy
+    initiator: Initiator
+    exit_code: int | None = None
+    reason: str | None = None
+    deletion_grace_period_s: int | None = None
+    deletion_ns: Bounds | None = None
+    sigterm_ns: Bounds | None = None
+    expected_kill_ns: Bounds | None = None
+    ended_ns: Bounds | None = None
+    pre_stop: PreStopOutcome | None = None
+    pre_stop_ns: Bounds | None = None
+    in_flight_at_sigterm: int | None = None
+    oldest_in_flight_ns: int | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerReport:
     """What was asked of the API and what it did. Times in ns since t = 0."""
 
@@ -198,18 +234,39 @@ class Episode:
     source: Source
     subject: str
     at_ns: Bounds
+    kind: str | None = None
     detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SendingStretch:
+    """What the flows of one transport sent while the plan gave them one rate.
+
+    ``at_ns`` are the stretch's ends, which are exact. ``flows`` had a slot in it; each
+    slot was sent at, or missed. ``late_*`` is how long after their slots sends were.
+    """
+
+    proto: Proto
+    rate_hz: float | None
+    at_ns: Bounds
+    flows: int | None = None
+    sends: int | None = None
+    missed_slots: int | None = None
+    late_p50_ns: int | None = None
+    late_p99_ns: int | None = None
+    late_max_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """How well the flow agent kept its schedule."""
+    """How well the flow agent kept its schedule, and which schedule that was."""
 
     sends: int | None = None
     missed_slots: int | None = None
     late_p50_ns: int | None = None
     late_p99_ns: int | None = None
     late_max_ns: int | None = None
+    stretches: tuple[SendingStretch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +289,7 @@ class TrialReport:
     stalls: tuple[Episode, ...]
     deviations: tuple[str, ...]
     notes: tuple[str, ...]
+    pod_ends: tuple[PodEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

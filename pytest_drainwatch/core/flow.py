@@ -58,6 +58,7 @@ class State(StrEnum):
     MOVED_AFTER_REFUSAL = "moved-after-refusal"
     MOVED_AFTER_UNREACHABLE = "moved-after-unreachable"
     FOREIGN = "foreign"
+    TAKEN_OVER = "taken-over"  # by whom is not known: the watch of the pods had a gap
     STILL_REFUSED = "still-refused"
     STILL_UNREACHABLE = "still-unreachable"
     STILL_SILENT = "still-silent"
@@ -74,6 +75,7 @@ class Signal(StrEnum):
     ANSWER = "answer"
     UNANSWERED = "unanswered"
     SILENCE = "silence"
+    STARVE = "starve"  # TCP: accepted, and silent for so long without ever having answered
     LIMIT = "limit"
     STALL = "stall"
     BYE = "bye"
@@ -86,6 +88,7 @@ class Signal(StrEnum):
     ICMP_OTHER = "icmp-other"
     MOVE = "move"
     FOREIGN = "foreign"
+    STRANGER = "stranger"
     END = "end"  # the harness stopped watching; the flow was open
 
 
@@ -107,6 +110,7 @@ _LIVING: dict[Signal, State] = {
     _E.BYE: _S.ANNOUNCED,
     _E.MOVE: _S.MOVED,
     _E.FOREIGN: _S.FOREIGN,
+    _E.STRANGER: _S.TAKEN_OVER,
     _E.ANSWER: _S.ALIVE,
     _E.END: _S.SURVIVED,
 }
@@ -139,7 +143,7 @@ _ROWS: dict[State, dict[Signal, State]] = {
         **_LIVING,
         _E.UNANSWERED: _S.CONNECTED,
         _E.STALL: _S.CONNECTED,
-        _E.SILENCE: _S.STARVED,
+        _E.STARVE: _S.STARVED,
         _E.END: _S.CONNECTED,
     },
     _S.ALIVE: _LIVING,

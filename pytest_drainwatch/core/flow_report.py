@@ -12,6 +12,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.life import FlowLife, live
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.phases import continuity
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
 
 
@@ -21,6 +22,8 @@ def flow_reports(
     targets: AbstractSet[str],
     workload: AbstractSet[str],
     stalls: Stalls = NO_STALLS,
+    *,
+    all_pods_known: bool = True,
 ) -> tuple[FlowReport, ...]:
     """Every flow, in the order of their ids within TCP, then UDP."""
     histories: dict[str, list[Observation]] = {}
@@ -28,21 +31,25 @@ def flow_reports(
         if observation.source is Source.CLIENT and observation.event.startswith("flow_"):
             histories.setdefault(observation.subject, []).append(observation)
     return tuple(
-        _flow(flow_id, histories[flow_id], t0_ns, targets, workload, stalls)
-        for flow_id in sorted(histories)
+        _flow(
+            flow_id,
+            history,
+            live(_proto(flow_id), history, workload, stalls, all_pods_known=all_pods_known),
+            t0_ns,
+            targets,
+        )
+        for flow_id, history in sorted(histories.items())
     )
 
 
 def _flow(
     flow_id: str,
     history: Sequence[Observation],
+    life: FlowLife,
     t0_ns: int,
     targets: AbstractSet[str],
-    workload: AbstractSet[str],
-    stalls: Stalls,
 ) -> FlowReport:
-    proto = Proto.UDP if flow_id.startswith("udp") else Proto.TCP
-    life = live(proto, history, workload, stalls)
+    proto = life.proto
     outcome, mechanism = classify(life)
     answered = [o for o in history if o.event is Event.FLOW_ANSWERED]
     lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]
@@ -67,11 +74,18 @@ def _flow(
         last_heartbeat_seq=last_seq if proto is Proto.TCP else None,
         last_answered_seq=last_seq if proto is Proto.UDP else None,
         answered=sum(integer(o.data.get("count")) for o in answered),
-        unanswered=sum(integer(o.data.get("count")) for o in lost),
+        unanswered=sum(integer(o.data.get("count")) for o in lost)
+        + sum(integer(o.data.get("lost")) for o in answered),
         responders=responders,
         detail=_detail(life),
+        one_way=any(o.data.get("one_way") is True for o in history),
+        continuity=continuity(life, history, t0_ns),
         history=tuple(_entry(o, t0_ns) for o in history),
     )
+
+
+def _proto(flow_id: str) -> Proto:
+    return Proto.UDP if flow_id.startswith("udp") else Proto.TCP
 
 
 def _role(first_responder: str | None, targets: AbstractSet[str]) -> Role | None:

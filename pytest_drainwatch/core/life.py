@@ -37,11 +37,13 @@ def live(
     history: Sequence[Observation],
     workload: AbstractSet[str],
     stalls: Stalls = NO_STALLS,
+    *,
+    all_pods_known: bool = True,
 ) -> FlowLife:
     """Run a flow's observations through the table; see :func:`.signals.signals`."""
     state = State.NEW
     end: Step | None = None
-    steps = tuple(signals(proto, history, workload, stalls))
+    steps = tuple(signals(proto, history, workload, stalls, all_pods_known=all_pods_known))
     for step in steps:
         before, state = state, TRANSITIONS[state, step.signal]
         if state in LIVING:

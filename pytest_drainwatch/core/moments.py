@@ -72,16 +72,20 @@ def moments_of(
     of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
     # What a watch showed only after a gap over t = 0 may have happened before it.
     blind = [o.at for o in seen if o.event is Event.WATCH_GAP and o.at.lo < start.t0_ns <= o.at.hi]
+    frames = [o for o in seen if o.event in (Event.POD, Event.ENDPOINT_SLICE)]
 
-    def first(event: str, not_before_ns: int = start.t0_ns) -> Interval | None:
-        received = [c.received_ns for c in of_targets if c.event == event]
-        if not received:
+    def first(event: str, proof_ns: int | None = None) -> Interval | None:
+        """``proof_ns``: when something was seen that cannot be after it."""
+        change = next((c for c in of_targets if c.event == event), None)
+        if change is None:
             return None
-        at_ns = received[0]
-        if not_before_ns > at_ns:
-            not_before_ns = start.t0_ns  # evidence against itself bounds nothing
-        since_ns = [gap.lo for gap in blind if at_ns <= gap.hi]
-        return Interval(min([not_before_ns, *since_ns]), at_ns)
+        at_ns = change.received_ns
+        # Until a gap was over and something else had been seen, it may have hidden this.
+        told_ns = max((o.at.hi for o in frames if _tells(o, change) and o.at.hi < at_ns), default=0)
+        lo_ns = min([start.t0_ns, *(gap.lo for gap in blind if told_ns <= gap.hi)])
+        if proof_ns is not None and proof_ns <= at_ns:  # evidence against itself bounds nothing
+            lo_ns = max(lo_ns, proof_ns)
+        return Interval(lo_ns, at_ns)
 
     terms = [
         at
@@ -96,12 +100,10 @@ def moments_of(
             if o.event is Event.FLOW_ANSWERED
             and str(o.data.get("responder")).partition("/")[0] in start.targets
         ),
-        default=start.t0_ns,
+        default=None,
     )
     many = len(start.targets) > 1
-    terminated = first(
-        transitions.CONTAINER_TERMINATED, start.t0_ns if many else max(start.t0_ns, alive_ns)
-    )
+    terminated = first(transitions.CONTAINER_TERMINATED, None if many else alive_ns)
     removed = first(transitions.ENDPOINT_REMOVED)
     if removed and terminated and not many and terminated.hi <= removed.hi:
         # An endpoint stays until its pod is terminal or gone (endpointslice,
@@ -116,6 +118,13 @@ def moments_of(
         last_tcp_end=_last_end(f for f in flows if f.proto is Proto.TCP),
         last_end=_last_end(flows),
     )
+
+
+def _tells(frame: Observation, change: Transition) -> bool:
+    """Whether a frame shows that of which ``change`` is a change."""
+    if change.event.startswith("endpointslice"):
+        return frame.event is Event.ENDPOINT_SLICE
+    return frame.event is Event.POD and frame.subject == change.uid
 
 
 def _last_end(flows: Iterable[FlowReport]) -> Interval | None:

@@ -31,22 +31,30 @@ class Event(StrEnum):
     PREFLIGHT_PASSED = "preflight_passed"
     SETTLE_COMPLETE = "settle_complete"
     TRIGGER_REQUESTED = "trigger_requested"  # at = [before the call, after it]; attempt, verb
-    TRIGGER_BLOCKED = "trigger_blocked"  # attempt, status, reason, retry_after_s, message
+    TRIGGER_BLOCKED = "trigger_blocked"  # verb, attempt, status, retry_after_s, causes, message
     TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], status
     ALL_FLOWS_TERMINAL = "all_flows_terminal"
     OBSERVATION_WINDOW_CLOSED = "observation_window_closed"
     VOID = "void"  # reason, phase
     INTERRUPTED = "interrupted"  # phase, signal
     POD_LOG = "pod_log"  # pod, tail: last lines; only for a void trial
-    CLUSTER_EVENT = "cluster_event"  # reason, type, object, message; only for a void trial
+    CLUSTER_EVENT = "cluster_event"  # reason, type, message, count; subject = the pod's uid, with
+    #                                  container, first, last (wall clock); void: subject Kind/name
+    CLUSTER_EVENTS_READ = "cluster_events_read"  # count, problem: why they are not all there
+    LOG_ENDED = "log_ended"  # subject = pod uid; container, complete, problem: a probe's log
 
     # --- client: one flow's life; subject is the flow's id -----------------------------
-    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n}
+    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n}, one_way
     FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno, failed
     FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
     FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,
-    #                                  rtt_min_ns, rtt_max_ns, late, duplicates
+    #                                  rtt_min_ns, rtt_max_ns, late, duplicates, reordered,
+    #                                  rtt_recent_ns: the longest of its last seconds,
+    #                                  lost, lost_first_seq, lost_last_seq: single losses
     FLOW_UNANSWERED = "flow_unanswered"  # first_seq, last_seq, count, first_sent_ns, last_sent_ns
+    FLOW_SENT = "flow_sent"  # one-way: first_seq, last_seq, count, first_sent_ns, last_sent_ns;
+    #                          send n of it lies at first_sent_ns + n * period_ns + [early_ns,
+    #                          late_ns]
     FLOW_ANNOUNCED = "flow_announced"  # seq, reason
     FLOW_FIN = "flow_fin"  # bytes_pending: length of a partial last line
     FLOW_RESET = "flow_reset"  # errno
@@ -54,29 +62,41 @@ class Event(StrEnum):
     FLOW_READ_ERROR = "flow_read_error"  # errno; UDP: count
     FLOW_ICMP = "flow_icmp"  # type, code, errno, offender, count, seq: of the refused send
     FLOW_GARBAGE = "flow_garbage"  # length, starts, count; unasked: seq of a reply to nothing
-    FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, last_seq, unsent
+    FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, unanswered, late, reordered,
+    #                                  duplicates, last_seq, unsent
     CLOCK_EXCHANGE = "clock_exchange"  # subject = responder; clock, t1, t2, t3, t4
     #                                    (t2, t3 on that clock)
-    AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, descriptors, nice
+    AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, tcp_sparse_rate_hz,
+    #                                  udp_sparse_rate_hz, descriptors, nice, scheduler,
+    #                                  cpu_stat: v1, v2, or null: throttling cannot be seen
     AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
     AGENT_THROTTLED = "agent_throttled"  # throttled_ns, periods; at = [read, next read of cpu.stat]
     HOST_SUSPENDED = "host_suspended"  # suspended_ns; at = [tick before it, tick after it]
+    AGENT_SENDING = "agent_sending"  # proto, rate_hz: planned, flows: that had a slot, sends,
+    #                                  missed_slots, late_p50_ns, late_p99_ns, late_max_ns;
+    #                                  at = a stretch of one density
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
     # --- k8s: frames reduced to named fields -------------------------------------------
     WATCH_LISTED = "watch_listed"  # resource, subjects, resource_version
     WATCH_GAP = "watch_gap"  # resource (pods, endpointslices, apiserver), reason;
     #                          at = [last thing surely seen, seen again]
+    WATCHER_STALLED = "watcher_stalled"  # late_ns, count: if several; the watches' process did
+    #                                      not run; at = [last seen running, running again]
     POD = "pod"  # subject = pod uid; type, name, resource_version, phase, ready, node,
-    #              deletion_timestamp, deletion_grace_period_s, reason,
-    #              containers: [{name, ready, restarts, state, exit_code, signal, reason}]
+    #              deletion_timestamp, deletion_grace_period_s, reason, message,
+    #              disruption: who is about to end it, containers: [{name, ready, restarts,
+    #              state, exit_code, signal, reason, started_at, finished_at, last_state}]
     ENDPOINT_SLICE = "endpoint_slice"  # subject = slice name; type, resource_version, family,
     #                          endpoints: [{uid, name, addresses, ready, serving, terminating}]
 
     # --- probe: its lifecycle log, stamped on the probe's own clock; subject = pod uid ---
     PROBE_STARTED = "probe_started"  # nonce, behavior, readiness_on_drain, drain_ns, …
     LISTENING = "listening"
-    SIGTERM_RECEIVED = "sigterm_received"
+    PRESTOP_CALLED = "prestop_called"  # delay_ns: its httpGet hook, answered that much later
+    PRESTOP_ANSWERED = "prestop_answered"
+    SIGTERM_RECEIVED = "sigterm_received"  # connections, in_flight: TCP requests that it had
+    #                                        not answered, oldest_in_flight_ns
     SIGTERM_REPEATED = "sigterm_repeated"
     SIGTERM_IGNORED = "sigterm_ignored"
     READYZ_NOW_503 = "readyz_now_503"
@@ -87,6 +107,10 @@ class Event(StrEnum):
     TCP_FLOWS_CLOSED = "tcp_flows_closed"  # count, how
     ACCEPT_FAILED = "accept_failed"  # errno; it goes on accepting a moment later
     TCP_LINE_REFUSED = "tcp_line_refused"  # peer, reason, length: it closed that connection
+    UDP_RECEIVED = "udp_received"  # final, untold; flows: one-way ones, since the start: [{flow,
+    #                     first_seq, last_seq, count, duplicates, reordered, first_sent_ns,
+    #                     last_sent_ns, first_ns, last_ns, passage_min_ns, passage_max_ns,
+    #                     passage_recent_ns: the longest of its last seconds}]
     EXITING = "exiting"  # code
     FATAL = "fatal"  # message
 

@@ -52,7 +52,9 @@ def refuse_unmeasured(
     """Refuse a trial without its flows, with broken ones, or whose trigger had no effect."""
     for proto in Proto:
         wanted = config.get(f"{proto}_flows")
-        held = sum(flow.proto is proto and flow.role is Role.TARGET for flow in flows)
+        held = sum(
+            flow.proto is proto and flow.role is Role.TARGET and not flow.one_way for flow in flows
+        )
         if isinstance(wanted, int) and held < wanted:
             raise CannotDerive(
                 f"{held} {proto} flows were held on the target, expected {wanted}: "

@@ -2,7 +2,8 @@
 
 A UDP path breaks after the send of the last exchange that worked and before the
 first sign that it does not work any more. Silence is such a sign one round trip
-after the first send that was lost; the longest one seen stands for it.
+after the first send that was lost; the longest one of the seconds before stands for
+it, for the first of all, while many flows start at once, can be a hundred times as long.
 
 What the client did not see while it was stalled is no sign of anything: silence
 counts without the stalls in it, and a connection that ended while the machine slept
@@ -26,8 +27,10 @@ UDP_SILENT_NS = 3 * NS_PER_S
 TCP_SILENT_NS = 10 * NS_PER_S
 # An answer that is out for so long is not merely on its way.
 QUIET_NS = 1 * NS_PER_S
-# One lost datagram may be chance; from the second on the path is the explanation.
+# One lost datagram may be chance; from the second on the path is the explanation. On a path
+# that lost none of so many before, the first one is not chance either.
 SIGNS_OF_A_BREAK = 2
+LOSSLESS_AFTER = 60
 # A deadline of the client's own making: evidence about the client, never about the peer.
 OWN_DEADLINE = "deadline"
 ICMP_UNREACHABLE_V4, ICMP_PORT_V4 = 3, 3
@@ -48,11 +51,14 @@ def signals(
     history: Sequence[Observation],
     workload: AbstractSet[str],
     stalls: Stalls = NO_STALLS,
+    *,
+    all_pods_known: bool = True,
 ) -> Iterator[Step]:
     """The steps of a flow's life.
 
     ``workload`` holds the UIDs of every pod that was seen to belong to the
-    workload: an answer from anybody else is foreign. Empty means "not known".
+    workload: an answer from anybody else is foreign, if ``all_pods_known``. Empty means
+    "not known".
     """
     path = _Path(history if proto is Proto.UDP else ())
     announced = False
@@ -65,7 +71,7 @@ def signals(
             yield from _unanswered(proto, seen, path, stalls)
         elif event is Event.FLOW_RESPONDER:
             at = path.broke(at, seen) if proto is Proto.UDP else at
-            yield Step(_responder(seen, workload), stalls.widen(at), seen)
+            yield Step(_responder(seen, workload, all_pods_known), stalls.widen(at), seen)
         elif event is Event.FLOW_ICMP or event in _ERRORS:
             if proto is Proto.UDP:
                 at = path.broke(at, seen)
@@ -96,14 +102,26 @@ class _Path:
     """What is known of a UDP path: its last exchange that worked, and when sends got lost."""
 
     def __init__(self, history: Sequence[Observation]) -> None:
+        self.answers = False
         self.last_good_ns: int | None = None
         self.rtt_max_ns = 0
+        self.rtt_recent_ns = 0
+        self._good = 0
+        self._lost_by_chance = 0  # those after which the same responder went on
         # A run of losses is written when it ends, which may be after the sign that it led to.
         self._lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]
 
     def answered(self, seen: Observation) -> None:
+        self.answers = True
+        before_ns = seen.at.lo if self.last_good_ns is None else self.last_good_ns
         self.last_good_ns = integer(seen.data.get("last_sent_ns"), seen.at.lo)
-        self.rtt_max_ns = max(self.rtt_max_ns, integer(seen.data.get("rtt_max_ns"), 0))
+        longest_ns = integer(seen.data.get("rtt_max_ns"), 0)
+        self.rtt_max_ns = max(self.rtt_max_ns, longest_ns)
+        # An older recording does not tell the recent ones apart.
+        self.rtt_recent_ns = integer(seen.data.get("rtt_recent_ns"), self.rtt_max_ns)
+        self._good += integer(seen.data.get("count"), 0)
+        self._lost_by_chance += integer(seen.data.get("lost"), 0)
+        self._lost_by_chance += sum(before_ns < _first_ns(run) < seen.at.lo for run in self._lost)
 
     def broke(self, at: Interval, sign: Observation) -> Interval:
         """Where the path broke, if ``sign`` at ``at`` is how it showed."""
@@ -111,25 +129,32 @@ class _Path:
             return at
         lo = min(self.last_good_ns, at.hi)
         first_ns = self._first_lost_ns(lo, at.hi, sign)
-        hi = at.hi if first_ns is None else min(at.hi, first_ns + self.rtt_max_ns)
+        hi = at.hi if first_ns is None else min(at.hi, first_ns + self.rtt_recent_ns)
         return Interval(lo, max(lo, hi))
 
     def _first_lost_ns(self, after_ns: int, until_ns: int, sign: Observation) -> int | None:
         """When the first of the sends was lost that ``sign`` is the end of."""
         for run in self._lost:
-            first_ns = integer(run.data.get("first_sent_ns"), run.at.lo)
+            first_ns = _first_ns(run)
             if not after_ns < first_ns <= until_ns:
                 continue
-            lost = integer(run.data.get("count"), 0)
+            lost, enough = integer(run.data.get("count"), 0), SIGNS_OF_A_BREAK
             if sign.event is not Event.FLOW_RESPONDER:
                 # Which of the run's sends it is about; those before it were lost in silence.
                 lost = integer(sign.data.get("seq"), 0) - integer(run.data.get("first_seq"), 0) + 1
-            return first_ns if lost >= SIGNS_OF_A_BREAK else None
+            elif self._good >= LOSSLESS_AFTER and not self._lost_by_chance:
+                enough = 1
+            return first_ns if lost >= enough else None
         return None
 
 
+def _first_ns(run: Observation) -> int:
+    """When the first send of a run of losses was made."""
+    return integer(run.data.get("first_sent_ns"), run.at.lo)
+
+
 def _unanswered(proto: Proto, seen: Observation, path: _Path, stalls: Stalls) -> Iterator[Step]:
-    first = integer(seen.data.get("first_sent_ns"), seen.at.lo)
+    first = _first_ns(seen)
     count = integer(seen.data.get("count"), 0)
     waited = Interval(min(first, seen.at.hi), seen.at.hi)
     if _is_silence(proto, count, waited.width):
@@ -139,7 +164,10 @@ def _unanswered(proto: Proto, seen: Observation, path: _Path, stalls: Stalls) ->
             yield Step(Signal.STALL, seen.at, seen)
             return
         lo = first if path.last_good_ns is None else path.last_good_ns
-        yield Step(Signal.SILENCE, Interval(lo, max(lo, first + path.rtt_max_ns)), seen)
+        # A datagram that nobody accepted starves nobody: that path is dark, and may come up.
+        starved = proto is Proto.TCP and not path.answers
+        signal = Signal.STARVE if starved else Signal.SILENCE
+        yield Step(signal, Interval(lo, max(lo, first + path.rtt_recent_ns)), seen)
     elif waited.width >= max(QUIET_NS, 3 * path.rtt_max_ns):
         yield Step(Signal.UNANSWERED, seen.at, seen)
 
@@ -148,11 +176,12 @@ def _pushed(signal: Signal, at: Interval, seen: Observation, stalls: Stalls) -> 
     return Step(Signal.STALL if stalls.slept(at) else signal, at, seen)
 
 
-def _responder(seen: Observation, workload: AbstractSet[str]) -> Signal:
+def _responder(seen: Observation, workload: AbstractSet[str], all_known: bool) -> Signal:
     uid = str(seen.data.get("responder", "")).partition("/")[0]
-    if workload and uid not in workload:
-        return Signal.FOREIGN
-    return Signal.MOVE if seen.data.get("previous") else Signal.ANSWER
+    first = not seen.data.get("previous")
+    if workload and uid not in workload and (all_known or not first):
+        return Signal.FOREIGN if all_known else Signal.STRANGER
+    return Signal.ANSWER if first else Signal.MOVE
 
 
 _LOCAL_ERRNOS = frozenset({"ENOBUFS", "ENOMEM", "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EPERM"})

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation
 
-_PAUSES = frozenset({Event.AGENT_STALLED, Event.AGENT_THROTTLED})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stalls:
     """The client's stalls, in order and without overlap.
 
-    ``paused`` are stretches in which the agent did not run, or had too little of the
-    processor. ``suspended`` are those in which the machine slept: CLOCK_MONOTONIC stood
+    ``paused`` are stretches in which the agent did not run, whatever the reason: a CPU
+    quota (AGENT_THROTTLED) is one, and each pause that it makes is here with its own
+    bounds. ``suspended`` are those in which the machine slept: CLOCK_MONOTONIC stood
     still, so a peer elsewhere saw a silence of unknown length.
     """
 
@@ -55,7 +54,7 @@ def stalls_of(seen: Iterable[Observation]) -> Stalls:
     """The stalls that a recording tells of."""
     seen = tuple(seen)
     return Stalls(
-        paused=_merged(o.at for o in seen if o.event in _PAUSES),
+        paused=_merged(o.at for o in seen if o.event is Event.AGENT_STALLED),
         suspended=_merged(o.at for o in seen if o.event is Event.HOST_SUSPENDED),
     )
 

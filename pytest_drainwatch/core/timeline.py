@@ -55,7 +55,7 @@ def _probe(
     seen: Iterable[Observation], clocks: Mapping[str, clock.Clock], t0_ns: int
 ) -> Iterator[TimelineEntry]:
     for o in seen:
-        if o.source is not Source.PROBE:
+        if o.source is not Source.PROBE or o.event is Event.UDP_RECEIVED:
             continue
         at = clock.to_harness(o, clocks)
         if at is None:

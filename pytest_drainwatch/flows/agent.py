@@ -1,8 +1,12 @@
 """The agent's main program: configuration and commands in, status out.
 
 stdin: one JSON line of configuration (:class:`~.config.AgentConfig`), then JSON
-commands, one a line: ``{"do": "stop"}``. The end of stdin stops the agent as well:
-however its conductor dies, the pipe closes, and no agent is left behind.
+commands, one a line:
+
+- ``{"do": "plan", "dense": [[lo_ns, hi_ns], …]}``: from now on send densely within these
+  stretches of CLOCK_MONOTONIC, and sparsely elsewhere; replaces the plan before it.
+- ``{"do": "stop"}``. The end of stdin stops the agent as well: however its conductor
+  dies, the pipe closes, and no agent is left behind.
 
 stdout: JSON status lines, a few per second and at changes (:mod:`.status`).
 Exit code: 0 stopped as told, 1 could not do its task, 2 bad configuration.
@@ -21,9 +25,10 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.clockid import clock_id
-from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_config
+from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_config, parse_plan
 from pytest_drainwatch.flows.engine import Engine
 from pytest_drainwatch.flows.errors import AgentError
+from pytest_drainwatch.flows.health import Health
 from pytest_drainwatch.flows.recorder import Recorder
 from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.status import Phase, StatusPipe
@@ -61,7 +66,8 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     selector = StampingSelector()
     loop = asyncio.SelectorEventLoop(selector)
     recorder = Recorder(config.record, loop)
-    nice = limits.raise_priority()
+    health = Health(recorder.write)
+    nice = limits.raise_priority(config.sends_per_s)
     now_ns = monotonic_ns()
     recorder.write(
         Observation(
@@ -73,8 +79,12 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
                 "clock": clock_id(),
                 "tcp_rate_hz": config.tcp_rate_hz,
                 "udp_rate_hz": config.udp_rate_hz,
+                "tcp_sparse_rate_hz": config.rate_hz("tcp", dense=False),
+                "udp_sparse_rate_hz": config.rate_hz("udp", dense=False),
                 "descriptors": descriptors,
                 "nice": nice,
+                "scheduler": limits.scheduler(),
+                "cpu_stat": health.cpu_stat,
             },
         )
     )
@@ -82,7 +92,7 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     gc.collect()
     gc.freeze()
     gc.disable()
-    engine = Engine(config, loop, selector, recorder, status)
+    engine = Engine(config, loop, selector, recorder, status, health)
     loop.add_signal_handler(signal.SIGTERM, engine.stop)
     loop.call_soon(_obey, engine, lines, loop)
     loop.run_until_complete(engine.run())
@@ -94,13 +104,7 @@ def _obey(engine: Engine, lines: _Lines, loop: asyncio.AbstractEventLoop) -> Non
     if not lines.fill_from(loop):
         engine.stop()
     for line in lines.take():
-        command = _command(line)
-        if command == "stop":
-            engine.stop()
-        else:
-            engine.complain(
-                AgentError(f"unknown command {line[:80]!r}", '{"do": "stop"}', "correct it")
-            )
+        _carry_out(engine, line)
     if not lines.watched and not lines.ended:
         lines.watched = True
         try:
@@ -148,12 +152,24 @@ class _Lines:
         return [line.decode(errors="replace") for line in lines if line.strip()]
 
 
-def _command(line: str) -> str | None:
+def _carry_out(engine: Engine, line: str) -> None:
+    """Do what the line says; what cannot be done is complained about and ends nothing."""
     try:
         raw = json.loads(line)
     except ValueError:
-        return None
-    return str(raw.get("do")) if isinstance(raw, dict) else None
+        raw = None
+    match raw:
+        case {"do": "stop"}:
+            engine.stop()
+        case {"do": "plan", "dense": dense, **rest} if not rest:
+            try:
+                engine.plan(parse_plan(dense))
+            except ConfigError as error:
+                what, _, expected = str(error).partition("; expected ")
+                engine.complain(AgentError(what, expected, "correct the plan"))
+        case _:
+            known = '{"do": "stop"} or {"do": "plan", "dense": [[lo_ns, hi_ns], …]}'
+            engine.complain(AgentError(f"unknown command {line[:80]!r}", known, "correct it"))
 
 
 def _write_failure(status: StatusPipe, error: AgentError) -> None:

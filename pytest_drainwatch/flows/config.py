@@ -7,10 +7,12 @@ import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.interval import NS_PER_S, Interval
 
 MAX_FLOWS = 50_000
 MAX_RATE_HZ = 1000
+MAX_STRETCHES = 64
+MAX_NS = 2**63 - 2
 
 
 class ConfigError(ValueError):
@@ -32,22 +34,42 @@ class AgentConfig:
 
     With a ``target`` (a pod UID) it dials on until as many flows as asked for are
     answered by that pod, and keeps up to ``max_extra`` that others answer.
+    The rates are those of the dense stretches, and hold until a plan says where those
+    are; elsewhere it then sends at the sparse rates, which are the same if not given.
+    ``udp_one_way`` flows send at the rates of UDP and expect no answer, so the target has
+    no say in them.
     """
 
     record: str
     tcp: Endpoint | None = None
     udp: Endpoint | None = None
+    udp_one_way: Endpoint | None = None
     target: str | None = None
     source_address: str | None = None
     tcp_rate_hz: float = 20
     udp_rate_hz: float = 60
+    tcp_sparse_rate_hz: float | None = None
+    udp_sparse_rate_hz: float | None = None
     dial_timeout_ns: int = 20 * NS_PER_S
     max_extra: int = 64
 
     @property
     def wanted(self) -> int:
-        """How many flows are asked for, of both protocols."""
-        return sum(end.flows for end in (self.tcp, self.udp) if end is not None)
+        """How many flows are asked for, of all kinds."""
+        return sum(end.flows for end in (self.tcp, self.udp, self.udp_one_way) if end is not None)
+
+    def rate_hz(self, proto: str, *, dense: bool) -> float:
+        """How often a flow of that transport sends."""
+        most = self.tcp_rate_hz if proto == "tcp" else self.udp_rate_hz
+        sparse = self.tcp_sparse_rate_hz if proto == "tcp" else self.udp_sparse_rate_hz
+        return most if dense or sparse is None else sparse
+
+    @property
+    def sends_per_s(self) -> float:
+        """How many requests go out a second at the dense rates."""
+        rates = (self.tcp_rate_hz, self.udp_rate_hz, self.udp_rate_hz)
+        ends = (self.tcp, self.udp, self.udp_one_way)
+        return sum(end.flows * rate for end, rate in zip(ends, rates, strict=True) if end)
 
 
 def parse_config(line: str) -> AgentConfig:
@@ -57,10 +79,10 @@ def parse_config(line: str) -> AgentConfig:
     except ValueError as error:
         raise ConfigError(f"the configuration is not JSON: {error}; got {line[:80]!r}") from None
     known = _object("the configuration", raw, {f.name for f in fields(AgentConfig)})
-    for name in ("tcp", "udp"):
+    for name in ("tcp", "udp", "udp_one_way"):
         if known.get(name) is not None:
             known[name] = _endpoint(name, known[name])
-    if not known.get("tcp") and not known.get("udp"):
+    if not any(known.get(name) for name in ("tcp", "udp", "udp_one_way")):
         raise ConfigError("neither tcp nor udp is given; expected at least one of them")
     record = known.get("record")
     if not isinstance(record, str) or not record:
@@ -76,10 +98,37 @@ def parse_config(line: str) -> AgentConfig:
     _number("dial_timeout_ns", known, 0, 3600 * NS_PER_S)
     _number("max_extra", known, 0, MAX_FLOWS)
     config = AgentConfig(**known)  # type: ignore[arg-type]
+    for proto in ("tcp", "udp"):
+        name = f"{proto}_sparse_rate_hz"
+        if known.get(name) is not None:
+            _number(name, known, 0.01, config.rate_hz(proto, dense=True), (int, float))
     if config.wanted == 0:
         raise ConfigError("0 flows are asked for; expected at least one")
     _same_family(config)
     return config
+
+
+def parse_plan(raw: object) -> tuple[Interval, ...]:
+    """The dense stretches of a plan: ``[lo, hi]`` pairs on CLOCK_MONOTONIC, in order, apart.
+
+    Raises :class:`ConfigError`.
+    """
+    if not isinstance(raw, list) or len(raw) > MAX_STRETCHES:
+        raise ConfigError(f"dense is {str(raw)[:80]}; expected a list of up to {MAX_STRETCHES}")
+    stretches: list[Interval] = []
+    for pair in raw:
+        after = stretches[-1].hi if stretches else -1
+        if not (
+            isinstance(pair, list)
+            and [type(bound) for bound in pair] == [int, int]
+            and after < pair[0] < pair[1] <= MAX_NS
+        ):
+            raise ConfigError(
+                f"dense holds {str(pair)[:80]}; expected [lo_ns, hi_ns], whole numbers, "
+                f"{after} < lo_ns < hi_ns"
+            )
+        stretches.append(Interval(*pair))
+    return tuple(stretches)
 
 
 def _endpoint(name: str, raw: object) -> Endpoint:
@@ -97,7 +146,8 @@ def _same_family(config: AgentConfig) -> None:
     if config.source_address is None:
         return
     source = _address("source_address", config.source_address)
-    for name, end in (("tcp", config.tcp), ("udp", config.udp)):
+    ends = {"tcp": config.tcp, "udp": config.udp, "udp_one_way": config.udp_one_way}
+    for name, end in ends.items():
         if end is not None and _address(name, end.address) != source:
             raise ConfigError(
                 f"source_address is {config.source_address!r} and {name}.address "

@@ -1,6 +1,6 @@
-"""The engine: fleets, schedule, recorder and status on one event loop.
+"""The engine: fleets, pacer, recorder and status on one event loop.
 
-One timer drives all sends; a reader per socket takes what arrives. Nothing here
+A timer drives all sends; a reader per socket takes what arrives. Nothing here
 waits for a reply, and nothing decides what a reply means.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic_ns
 
-from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows.clocks import Exchanges
 from pytest_drainwatch.flows.config import AgentConfig
@@ -19,17 +19,19 @@ from pytest_drainwatch.flows.dial import DialFailed
 from pytest_drainwatch.flows.errors import AgentError
 from pytest_drainwatch.flows.fleet import Fleet
 from pytest_drainwatch.flows.flow import Flow
+from pytest_drainwatch.flows.health import Health
+from pytest_drainwatch.flows.pacer import Pacer
 from pytest_drainwatch.flows.recorder import Recorder
-from pytest_drainwatch.flows.schedule import Lateness, Schedule
 from pytest_drainwatch.flows.selector import StampingSelector
-from pytest_drainwatch.flows.status import Phase, StatusPipe, as_json, count
+from pytest_drainwatch.flows.status import Census, Phase, StatusPipe, as_json
 
-SENDS_PER_TURN = 64  # then the sockets are polled again
 POSTPONED_PER_TURN = 4
 STATUS_S = 0.15
 STATUS_MANY_S = 0.5
 MANY_FLOWS = 1000
 CHANGE_S = 0.02
+COUNTED_PER_TURN = 512
+HEALTH_S = 0.25
 FIRST_ENDS = 5
 CLOCKS = 8
 
@@ -44,6 +46,7 @@ class Engine:
         selector: StampingSelector,
         recorder: Recorder,
         status: StatusPipe,
+        health: Health,
     ) -> None:
         self.selector = selector
         self.exchanges = Exchanges(recorder.write)
@@ -53,35 +56,43 @@ class Engine:
         self._loop = loop
         self._recorder = recorder
         self._status = status
-        self._schedule = Schedule(monotonic_ns())
-        self._lateness = Lateness()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_ns = 0
+        self._health = health
+        self._pacer = Pacer(config, loop)
         self._change_due = False
+        self._survey: Iterator[dict[str, object] | None] | None = None
         self._postponed: deque[Callable[[], None]] = deque()
         self._first_ends: list[dict[str, object]] = []
         self._stopping = asyncio.Event()
         self._fleets: dict[str, Fleet] = {}
-        for proto, endpoint, rate_hz in (
-            ("tcp", config.tcp, config.tcp_rate_hz),
-            ("udp", config.udp, config.udp_rate_hz),
-        ):
+        for proto, endpoint in (("tcp", config.tcp), ("udp", config.udp)):
             if endpoint is not None:
                 self._fleets[proto] = Fleet(
                     self,
-                    self._schedule,
                     endpoint,
                     proto=proto,
-                    rate_hz=rate_hz,
+                    cadence=self._pacer.cadence(proto),
                     source=config.source_address,
                     target=config.target,
                     max_extra=config.max_extra,
                 )
+        if config.udp_one_way is not None:
+            self._fleets["udp_one_way"] = Fleet(
+                self,
+                config.udp_one_way,
+                proto="udp",
+                cadence=self._pacer.cadence("udp"),
+                source=config.source_address,
+                target=None,
+                max_extra=0,
+                one_way=True,
+                first_index=config.udp.flows if config.udp is not None else 0,
+            )
         selector.on_stall = self._stalled
 
     async def run(self) -> None:
         """Dial, hold until stopped, write the end. Never raises :class:`AgentError`."""
         self._tick()
+        self._look_after_itself()
         filling = asyncio.create_task(self._fill())
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait((filling, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -105,6 +116,10 @@ class Engine:
         self.error = self.error or error
         self._stopping.set()
 
+    def plan(self, dense: Sequence[Interval]) -> None:
+        """From now on send densely within ``dense``, else sparsely."""
+        self._pacer.plan(dense)
+
     def complain(self, error: AgentError) -> None:
         """Tell the conductor about an error that ends nothing."""
         self._status.write({**self._describe(), "error": _error(error)})
@@ -126,8 +141,7 @@ class Engine:
             self._loop.call_soon(self._catch_up)
 
     def start_sending(self, flow: Flow) -> None:
-        self._schedule.add(flow, flow.index, monotonic_ns())
-        self._arm()
+        self._pacer.add(flow)
 
     def answered_first(self, flow: Flow) -> None:
         self._fleets[flow.proto].answered_first(flow)
@@ -167,29 +181,6 @@ class Engine:
         if postponed:
             self._loop.call_soon(self._catch_up)
 
-    # --- sending -------------------------------------------------------------------------
-
-    def _arm(self) -> None:
-        due_ns = self._schedule.next_ns
-        if due_ns is None or (self._timer is not None and due_ns >= self._armed_ns):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._armed_ns = due_ns
-        self._timer = self._loop.call_at(due_ns / NS_PER_S, self._send_due)
-
-    def _send_due(self) -> None:
-        self._timer = None
-        schedule, lateness = self._schedule, self._lateness
-        for _ in range(SENDS_PER_TURN):
-            due = schedule.take(monotonic_ns())
-            if due is None:
-                break
-            slot_ns, flow = due
-            assert isinstance(flow, Flow)
-            lateness.add(max(0, flow.send() - slot_ns))
-        self._arm()
-
     # --- beginning, end, status ----------------------------------------------------------
 
     async def _fill(self) -> None:
@@ -207,23 +198,15 @@ class Engine:
     def _finish(self) -> None:
         at_ns = monotonic_ns()
         self.selector.on_stall = None  # closing thousands of sockets is no stall
-        if self._timer is not None:
-            self._timer.cancel()
+        self._pacer.stop()
         self.phase = Phase.STOPPED if self.error is None else Phase.FAILED
+        self._health.check()
         status = self._describe()
         for fleet in self._fleets.values():
             fleet.finish(at_ns)
         self.exchanges.close()
-        late = self._lateness
-        self._write(
-            Event.AGENT_SUMMARY,
-            Interval(self._schedule.epoch_ns, at_ns),
-            sends=late.count,
-            missed_slots=self._schedule.missed,
-            late_p50_ns=late.quantile_ns(0.5),
-            late_p99_ns=late.quantile_ns(0.99),
-            late_max_ns=late.max_ns if late.count else None,
-        )
+        for told in self._pacer.books(at_ns):
+            self._recorder.write(told)
         self._recorder.close()
         self._check_recorder()
         if self.error is not None:
@@ -245,6 +228,11 @@ class Engine:
         many = self._config.wanted > MANY_FLOWS
         self._loop.call_later(STATUS_MANY_S if many else STATUS_S, self._tick)
 
+    def _look_after_itself(self) -> None:
+        if self.phase not in (Phase.STOPPED, Phase.FAILED):
+            self._health.check()
+            self._loop.call_later(HEALTH_S, self._look_after_itself)
+
     def _check_recorder(self) -> None:
         error = self._recorder.error
         if error is not None:
@@ -257,23 +245,40 @@ class Engine:
             )
 
     def _write_status(self) -> None:
+        """Now, or in the next turns if there are many flows to count."""
         self._change_due = False
-        if self.phase not in (Phase.STOPPED, Phase.FAILED):
-            self._status.write(self._describe())
+        if self._survey is None:
+            self._survey = self._look_at_all()
+            self._go_on_surveying()
+
+    def _go_on_surveying(self) -> None:
+        if self._survey is None or self.phase in (Phase.STOPPED, Phase.FAILED):
+            return
+        status = next(self._survey)
+        if status is None:
+            self._loop.call_soon(self._go_on_surveying)
+        else:
+            self._survey = None
+            self._status.write(status)
 
     def _describe(self) -> dict[str, object]:
-        now_ns = monotonic_ns()
+        """The status, in one go."""
+        return next(status for status in self._look_at_all() if status is not None)
+
+    def _look_at_all(self) -> Iterator[dict[str, object] | None]:
+        """None for each share of the flows, to pause after it; at last the status."""
         dialling = self.phase is Phase.DIALLING
-        target = self._config.target
-        counts: dict[str, object] = {
-            proto: as_json(
-                count(fleet.flows.values(), fleet.endpoint.flows, target, dialling, now_ns)
-            )
-            for proto, fleet in self._fleets.items()
-        }
-        return {
+        counts: dict[str, object] = {}
+        for proto, fleet in self._fleets.items():
+            census, flows = Census(self._config.target), list(fleet.flows.values())
+            for start in range(0, len(flows), COUNTED_PER_TURN):
+                if start:
+                    yield None
+                census.add(flows[start : start + COUNTED_PER_TURN], monotonic_ns())
+            counts[proto] = as_json(census.counts(fleet.endpoint.flows, dialling=dialling))
+        yield {
             "phase": self.phase,
-            "at_ns": now_ns,
+            "at_ns": monotonic_ns(),
             "tcp": counts.get("tcp"),
             "udp": counts.get("udp"),
             "first_ends": self._first_ends,

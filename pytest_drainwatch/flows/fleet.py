@@ -14,8 +14,9 @@ from pytest_drainwatch.flows.config import Endpoint
 from pytest_drainwatch.flows.dial import DialFailed, dial
 from pytest_drainwatch.flows.errors import AgentError
 from pytest_drainwatch.flows.flow import Flow, Host
-from pytest_drainwatch.flows.protocol import LineDatagram, LineStream
-from pytest_drainwatch.flows.schedule import Schedule
+from pytest_drainwatch.flows.oneway import OneWayFlow
+from pytest_drainwatch.flows.protocol import Adapter, LineDatagram, LineStream, NoteDatagram
+from pytest_drainwatch.flows.schedule import Cadence
 from pytest_drainwatch.flows.tcp import TcpFlow
 from pytest_drainwatch.flows.udp import UdpFlow
 
@@ -34,24 +35,26 @@ class Fleet:
     def __init__(
         self,
         host: Host,
-        schedule: Schedule,
         endpoint: Endpoint,
         *,
         proto: str,
-        rate_hz: float,
+        cadence: Cadence,
         source: str | None,
         target: str | None,
         max_extra: int,
+        one_way: bool = False,
+        first_index: int = 0,
     ) -> None:
         self.proto = proto
         self.endpoint = endpoint
         self.flows: dict[int, Flow] = {}  # by number, candidates included
         self.on_target = 0
         self._host = host
-        self._schedule = schedule
-        self._period_ns = round(NS_PER_S / rate_hz)
+        self._cadence = cadence
         self._source = source
-        self._target = target
+        self._target = None if one_way else target  # nobody answers, so nobody is chosen
+        self._one_way = one_way
+        self._first_index = first_index  # two fleets with the same indices would be in step
         self._room = max_extra
         self._next_number = 1
         self._free: list[int] = []
@@ -107,8 +110,9 @@ class Fleet:
 
     def _discard(self, flow: Flow) -> None:
         flow.discard()
-        del self.flows[flow.index]
-        heapq.heappush(self._free, flow.index)
+        number = flow.index - self._first_index
+        del self.flows[number]
+        heapq.heappush(self._free, number)
 
     async def _dial_many(self, count: int, deadline_ns: int) -> None:
         numbers = iter([self._number() for _ in range(count)])
@@ -119,13 +123,14 @@ class Fleet:
     async def _dial_each(self, numbers: Iterator[int], deadline_ns: int) -> None:
         for number in numbers:
             await self._dial_one(number, deadline_ns)
+            await asyncio.sleep(0)  # a local peer accepts at once, and thousands are a stall
 
     async def _dial_one(self, number: int, deadline_ns: int) -> None:
         remote = (self.endpoint.address, self.endpoint.port)
         stream = self.proto == "tcp"
         kind = socket.SOCK_STREAM if stream else socket.SOCK_DGRAM
         loop = asyncio.get_running_loop()
-        flow_id = f"{self.proto}-{number:04d}"
+        flow_id = f"{self.proto}{'-oneway' if self._one_way else ''}-{number:04d}"
         try:
             dialled = await dial(loop, kind, remote, self._source, deadline_ns)
         except DialFailed as failed:
@@ -135,9 +140,13 @@ class Fleet:
                 f"an accepted connection within {(failed.at.width) / NS_PER_S:.1f} s",
                 "look at the Service, its endpoints and kube-proxy",
             ) from failed
-        adapter = LineStream() if stream else LineDatagram()
-        flow = (TcpFlow if stream else UdpFlow)(
-            self._host, flow_id, number, dialled.sock, adapter, dialled.at, self._period_ns
+        adapter: Adapter = LineStream() if stream else LineDatagram()
+        kind_of_flow: type[Flow] = TcpFlow if stream else UdpFlow
+        if self._one_way:
+            adapter, kind_of_flow = NoteDatagram(), OneWayFlow
+        index = self._first_index + number
+        flow = kind_of_flow(
+            self._host, flow_id, index, dialled.sock, adapter, dialled.at, self._cadence
         )
         self.flows[number] = flow
         if self._target is None:
@@ -151,6 +160,7 @@ class Fleet:
             remote=_text(remote),
             attempts=dialled.attempts,
             **({"failed": dialled.failed} if dialled.failed else {}),
+            **({"one_way": True} if self._one_way else {}),
         )
         self._host.watch(flow)
         # No poll before this one knew the socket: only a read tells that it is quiet.

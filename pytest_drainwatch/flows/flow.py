@@ -6,6 +6,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Protocol
 
 from pytest_drainwatch.core.interval import Interval
@@ -14,6 +15,7 @@ from pytest_drainwatch.flows.clocks import Exchanges
 from pytest_drainwatch.flows.dial import DialFailed
 from pytest_drainwatch.flows.ledger import Ledger
 from pytest_drainwatch.flows.protocol import Adapter, Reply
+from pytest_drainwatch.flows.schedule import Cadence
 from pytest_drainwatch.flows.selector import DELIVERY_NS, StampingSelector
 
 READS_PER_TURN = 256  # a peer that floods us must not starve the other flows
@@ -65,7 +67,7 @@ class Flow(ABC):
         sock: socket.socket,
         adapter: Adapter,
         connected: Interval,
-        period_ns: int,
+        cadence: Cadence,
     ) -> None:
         self.host = host
         self.id = flow_id
@@ -75,7 +77,7 @@ class Flow(ABC):
         self.adapter = adapter
         self.ledger = Ledger(flow_id, self._emit, connected.lo)
         self.connected_ns = connected.hi
-        self.period_ns = period_ns
+        self.cadence = cadence
         self.sending = True
         self.closed = False
         self.ended: Event | None = None
@@ -135,6 +137,7 @@ class Flow(ABC):
                 at_ns,
                 sent=ledger.next_seq - 1,
                 answered=ledger.answers,
+                **asdict(ledger.totals),
                 last_seq=ledger.highest or None,
                 unsent=self.unsent,
             )

@@ -3,10 +3,14 @@
 A steady stretch is one line however long it lasts; a line is written when
 something changes, so a recording grows with what happens and not with time.
 
-- ``flow_answered`` closes when sends go unanswered, when the responder changes, before
-  any other event of the flow, and at its end.
-- A send counts as unanswered once a later one was answered, or the flow ended. Until
-  then it is outstanding, however long ago it was.
+- ``flow_answered`` closes when a run of sends goes unanswered, when the responder
+  changes, before any other event of the flow, and at its end.
+- A send that a later one overtook waits on for a second. Answered within it, it was
+  *reordered*; else it is *lost*, and a reply that comes after all is *late*. Another
+  reply to an answered send is a *duplicate*.
+- Short losses are counted in the stretch around them. ``flow_unanswered`` is a run
+  that is long, or that leads to a change: to another responder, an error, or the end.
+  What counts as long grows with every few such lines: a bad path fills no disk.
 - A repeated error of the same kind is written at its first occurrence and then once
   more with the count of its repeats, when something else happens.
 """
@@ -14,55 +18,21 @@ something changes, so a recording grows with what happens and not with time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows.protocol import Reply
+from pytest_drainwatch.flows.stretch import OVERTAKEN_LIMIT, QUIET_NS, Sends, Stretch, Totals
 
 OUTSTANDING_LIMIT = 8192
-REMEMBERED_LOST = 256
-QUIET_NS = NS_PER_S  # with nothing answered for so long, the stretch before is closed
+REMEMBERED_LOST = 256  # replies to sends that were lost before these count as duplicates
+LONG_RUN = 3  # at first; doubled after every so many lines about losses between answers
+LINES_PER_LENGTH = 16
+
+__all__ = ["LONG_RUN", "OUTSTANDING_LIMIT", "QUIET_NS", "Ledger"]
 
 Emit = Callable[[Observation], None]
-
-
-@dataclass(slots=True)
-class _Sends:
-    """A run of sends: their sequence numbers and stamps."""
-
-    count: int = 0
-    first_seq: int = 0
-    last_seq: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-
-    def add(self, seq: int, sent_ns: int) -> None:
-        if not self.count:
-            self.first_seq, self.first_ns = seq, sent_ns
-        self.count += 1
-        self.last_seq, self.last_ns = seq, sent_ns
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """Exchanges that worked, one after the other, with one responder."""
-
-    sends: _Sends = field(default_factory=_Sends)
-    received_ns: int = 0
-    rtt_min_ns: int | None = None
-    rtt_max_ns: int = 0
-    late: int = 0
-    duplicates: int = 0
-
-    def add(self, seq: int, sent_ns: int, received_ns: int) -> None:
-        self.sends.add(seq, sent_ns)
-        self.received_ns = received_ns
-        rtt_ns = received_ns - sent_ns
-        if rtt_ns > self.rtt_max_ns:
-            self.rtt_max_ns = rtt_ns
-        if self.rtt_min_ns is None or rtt_ns < self.rtt_min_ns:
-            self.rtt_min_ns = rtt_ns
 
 
 @dataclass(slots=True)
@@ -81,7 +51,9 @@ class Ledger:
     __slots__ = (
         "_emit",
         "_last_good_ns",
+        "_long_run",
         "_lost",
+        "_lost_lines",
         "_lost_seqs",
         "_responders",
         "_stretch",
@@ -92,6 +64,7 @@ class Ledger:
         "next_seq",
         "outstanding",
         "responder",
+        "totals",
     )
 
     def __init__(self, flow_id: str, emit: Emit, connected_ns: int) -> None:
@@ -104,10 +77,13 @@ class Ledger:
         self._emit = emit
         self._responders: list[str] = []  # all that ever answered here
         self._last_good_ns = connected_ns  # when the last exchange that worked began
+        self.totals = Totals()
+        self._long_run = LONG_RUN
+        self._lost_lines = 0
         self._lost_seqs: dict[int, None] = {}
-        self._lost = _Sends()
+        self._lost = Sends()
         self._troubles: dict[tuple[object, ...], _Trouble] = {}
-        self._stretch = _Stretch()
+        self._stretch = Stretch()
 
     @property
     def oldest_outstanding_ns(self) -> int | None:
@@ -138,10 +114,10 @@ class Ledger:
         """Request ``next_seq`` went out, not before ``at_ns``."""
         self.outstanding[self.next_seq] = at_ns
         self.next_seq += 1
-        oldest_ns = next(iter(self.outstanding.values()))
-        if self._stretch.sends.count and at_ns - oldest_ns > QUIET_NS:
+        waiting = len(self.outstanding)
+        if waiting >= self._long_run and at_ns - self._stretch.received_ns > QUIET_NS:
             self._close_stretch()
-        if len(self.outstanding) > OUTSTANDING_LIMIT:
+        if waiting > OUTSTANDING_LIMIT:
             self._lose(next(iter(self.outstanding)))
 
     def reply(self, reply: Reply, received_ns: int) -> int | None:
@@ -153,11 +129,12 @@ class Ledger:
             self._change_responder(reply, received_ns)
         sent_ns = self.outstanding.get(seq)
         if sent_ns is None:
-            self._unexpected(seq, received_ns)
-            return None
-        self._settle_before(seq, received_ns)
+            return self._out_of_order(reply, received_ns)
+        if self._lost.count or next(iter(self.outstanding)) < seq:
+            self._overtake(seq, received_ns)
         del self.outstanding[seq]
-        self._clear_troubles()
+        if self._troubles:
+            self._clear_troubles()
         self._stretch.add(seq, sent_ns, received_ns)
         self.answers += 1
         self.highest = seq
@@ -185,6 +162,10 @@ class Ledger:
         known.last_hi_ns = hi_ns
         return False
 
+    def calm(self) -> None:
+        """What went wrong is over: the next error is news."""
+        self._clear_troubles()
+
     def close(self, at_ns: int) -> None:
         """Settle everything open; what is outstanding will not be waited for."""
         self._close_stretch()
@@ -195,7 +176,7 @@ class Ledger:
 
     def _change_responder(self, reply: Reply, received_ns: int) -> None:
         if reply.seq in self.outstanding:
-            self._settle_before(reply.seq, received_ns)
+            self._settle([one for one in self.outstanding if one < reply.seq], received_ns)
         self._close_stretch()
         self._clear_troubles()
         previous, last_seq = self.responder, self.highest
@@ -215,22 +196,58 @@ class Ledger:
             },
         )
 
-    def _unexpected(self, seq: int, received_ns: int) -> None:
+    def _out_of_order(self, reply: Reply, received_ns: int) -> int | None:
+        """Book a reply that is not the next one; returns when its request was sent."""
+        seq, stretch = reply.seq, self._stretch
         if seq >= self.next_seq:
             lo_ns = self._last_good_ns
             self.trouble(
                 Event.FLOW_GARBAGE, lo_ns, received_ns, same=("unasked",), length=0, unasked=seq
             )
-        elif seq in self._lost_seqs:
+            return None
+        sent_ns = stretch.overtaken.get(seq)
+        timely = sent_ns is not None and received_ns - sent_ns <= QUIET_NS
+        if sent_ns is not None and timely and reply.responder == self.responder:
+            del stretch.overtaken[seq]
+            stretch.add_reordered(sent_ns, received_ns)
+            self.answers += 1
+            self.totals.reordered += 1
+            return sent_ns
+        if sent_ns is not None:
+            self._lose_overtaken(seq)
+        if seq in self._lost_seqs:
             del self._lost_seqs[seq]
-            self._stretch.late += 1
+            stretch.late += 1
+            self.totals.late += 1
         else:
-            self._stretch.duplicates += 1
+            stretch.duplicates += 1
+            self.totals.duplicates += 1
+        return None
 
-    def _settle_before(self, seq: int, known_ns: int) -> None:
-        """Everything sent before ``seq`` is unanswered, now that ``seq`` is answered."""
-        while (oldest := next(iter(self.outstanding))) < seq:
-            self._lose(oldest)
+    def _overtake(self, seq: int, known_ns: int) -> None:
+        """``seq`` is answered, and what was sent before it is not."""
+        older = []
+        for one in self.outstanding:
+            if one >= seq:
+                break
+            older.append(one)
+        stretch = self._stretch
+        is_long = self._lost.count + len(older) >= self._long_run
+        if is_long or not stretch.sends.count:  # no stretch: after a change, an error say
+            self._settle(older, known_ns)
+            self._lost_lines += 1
+            if self._lost_lines % LINES_PER_LENGTH == 0:
+                self._long_run *= 2
+            return
+        for one in older:
+            stretch.overtaken[one] = self.outstanding.pop(one)
+        while len(stretch.overtaken) > OVERTAKEN_LIMIT:
+            self._lose_overtaken(next(iter(stretch.overtaken)))
+
+    def _settle(self, older: list[int], known_ns: int) -> None:
+        """Nobody will answer ``older`` any more: write them as a run of their own."""
+        for one in older:
+            self._lose(one)
         if self._lost.count:
             self._close_stretch()
             self._clear_troubles()
@@ -238,12 +255,20 @@ class Ledger:
 
     def _lose(self, seq: int) -> None:
         self._lost.add(seq, self.outstanding.pop(seq))
+        self._remember(seq)
+
+    def _lose_overtaken(self, seq: int) -> None:
+        self._stretch.lose(seq)
+        self._remember(seq)
+
+    def _remember(self, seq: int) -> None:
+        self.totals.unanswered += 1
         self._lost_seqs[seq] = None
         if len(self._lost_seqs) > REMEMBERED_LOST:
             del self._lost_seqs[next(iter(self._lost_seqs))]
 
     def _write_lost(self, known_ns: int) -> None:
-        lost, self._lost = self._lost, _Sends()
+        lost, self._lost = self._lost, Sends()
         if lost.count:
             self._write(
                 Event.FLOW_UNANSWERED,
@@ -262,22 +287,11 @@ class Ledger:
         stretch, run = self._stretch, self._stretch.sends
         if not run.count:
             return  # late and double replies go with the next stretch
-        self._stretch = _Stretch()
+        for seq in list(stretch.overtaken):
+            self._lose_overtaken(seq)
+        self._stretch = stretch.following()
         self._write(
-            Event.FLOW_ANSWERED,
-            run.first_ns,
-            stretch.received_ns,
-            {
-                "responder": self.responder,
-                "first_seq": run.first_seq,
-                "last_seq": run.last_seq,
-                "count": run.count,
-                "last_sent_ns": run.last_ns,
-                "rtt_min_ns": stretch.rtt_min_ns,
-                "rtt_max_ns": stretch.rtt_max_ns,
-                "late": stretch.late,
-                "duplicates": stretch.duplicates,
-            },
+            Event.FLOW_ANSWERED, run.first_ns, stretch.received_ns, stretch.data(self.responder)
         )
 
     def _clear_troubles(self) -> None:

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.flows.config import AgentConfig
 
 STOP_TIMEOUT_S = 10.0
@@ -128,6 +129,13 @@ class FlowAgent:
                 f"the flow agent ended with exit code {self._process.returncode}; expected it to "
                 f"live until it is stopped. Its last lines: {self._last_words()}"
             )
+
+    def plan(self, dense: Iterable[Interval]) -> None:
+        """Send densely within ``dense`` (CLOCK_MONOTONIC; in order, apart), else sparsely.
+
+        Replaces the plan before it from now on.
+        """
+        self._tell({"do": "plan", "dense": [[at.lo, at.hi] for at in dense]})
 
     def stop(self) -> None:
         """Tell it to write its last records and end; a second call does nothing.

@@ -92,6 +92,22 @@ class LineStream:
         return self._discarded + len(self._buffer)
 
 
+class NoteDatagram:
+    """A one-way flow's side: whatever comes back was not asked for."""
+
+    __slots__ = ()
+
+    def request(self, seq: int, introduce: bool) -> bytes:
+        raise NotImplementedError("a note carries its stamp: see note()")
+
+    def receive(self, data: bytes) -> list[Frame]:
+        return [_garbage(data)]
+
+    @property
+    def pending(self) -> int:
+        return 0
+
+
 class LineDatagram:
     """The probe's protocol over datagrams: each is exactly one line."""
 
@@ -115,9 +131,21 @@ def request(seq: int, introduce: bool) -> bytes:
     return b"%s %d\n" % (b"hello" if introduce else b"ping", seq)
 
 
+def note(seq: int, sent_ns: int, flow: str) -> bytes:
+    """What a one-way flow sends: nobody answers it, so it says itself when it was sent, and
+    whose it is, for a path that translates addresses makes all flows look alike."""
+    return b"note %d %d %s\n" % (seq, sent_ns, flow.encode())
+
+
 def sequence_of(quoted: bytes) -> int | None:
     """The sequence number of our own request, as an ICMP error quotes it."""
     match = _REQUEST.match(quoted)
+    return int(match[1]) if match else None
+
+
+def stamp_of(quoted: bytes) -> int | None:
+    """When our own note was sent, as an ICMP error quotes it."""
+    match = _NOTE.match(quoted)
     return int(match[1]) if match else None
 
 
@@ -144,7 +172,8 @@ _PONG = re.compile(
     rb"(?: clock=([!-~]{1,128}))?"
 )
 _BYE = re.compile(rb"bye " + _NUMBER + rb" ([a-z-]{1,64})")
-_REQUEST = re.compile(rb"(?:ping|hello) (\d{1,19})\n")
+_REQUEST = re.compile(rb"(?:ping|hello|note) (\d{1,19})[ \n]")
+_NOTE = re.compile(rb"note \d{1,19} (\d{1,19}) ")
 
 
 def _garbage(data: bytes) -> Garbage:

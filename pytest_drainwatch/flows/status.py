@@ -44,50 +44,61 @@ class Counts:
     min_answers: int
 
 
-def count(
-    flows: Iterable[Flow], wanted: int, target: str | None, dialling: bool, now_ns: int
-) -> Counts:
-    """Count flows; the only loop over all of them, so it runs a few times a second."""
-    dialled = answered = on_target = alive = target_alive = target_answering = 0
-    refused = quiet = moved = ended = 0
-    fewest: int | None = None
-    for flow in flows:
-        ledger = flow.ledger
-        dialled += 1
-        ended += flow.ended is not None
-        moved += ledger.moved
-        if not ledger.answers:
-            continue
-        answered += 1
-        on_this_target = flow.responder_uid == target
-        if fewest is None or ledger.answers < fewest:
-            fewest = ledger.answers
-        on_target += on_this_target
-        if flow.ended is not None or ledger.moved:
-            continue
-        alive += 1
-        oldest_ns = ledger.oldest_outstanding_ns
-        is_quiet = oldest_ns is not None and now_ns - oldest_ns > QUIET_NS
-        is_refused = ledger.in_trouble
-        quiet += is_quiet
-        refused += is_refused
-        target_alive += on_this_target
-        target_answering += on_this_target and not is_quiet and not is_refused
-    complete = not dialling and answered >= max(wanted, dialled)
-    return Counts(
-        wanted=wanted,
-        dialled=dialled,
-        answered=answered,
-        on_target=None if target is None else on_target,
-        alive=alive,
-        target_alive=None if target is None else target_alive,
-        target_answering=None if target is None else target_answering,
-        refused=refused,
-        quiet=quiet,
-        moved=moved,
-        ended=ended,
-        min_answers=(fewest or 0) if complete else 0,
-    )
+class Census:
+    """Counts the flows of one protocol, some at a time: all of ten thousand in one turn of
+    the loop would be a stall.
+    """
+
+    def __init__(self, target: str | None) -> None:
+        self._target = target
+        self._dialled = self._answered = self._on_target = self._alive = 0
+        self._target_alive = self._target_answering = 0
+        self._refused = self._quiet = self._moved = self._ended = 0
+        self._fewest: int | None = None
+
+    def add(self, flows: Iterable[Flow], now_ns: int) -> None:
+        """Count these as they stand."""
+        for flow in flows:
+            ledger = flow.ledger
+            self._dialled += 1
+            self._ended += flow.ended is not None
+            self._moved += ledger.moved
+            if not ledger.answers:
+                continue
+            self._answered += 1
+            on_this_target = flow.responder_uid == self._target
+            if self._fewest is None or ledger.answers < self._fewest:
+                self._fewest = ledger.answers
+            self._on_target += on_this_target
+            if flow.ended is not None or ledger.moved:
+                continue
+            self._alive += 1
+            oldest_ns = ledger.oldest_outstanding_ns
+            is_quiet = oldest_ns is not None and now_ns - oldest_ns > QUIET_NS
+            is_refused = ledger.in_trouble
+            self._quiet += is_quiet
+            self._refused += is_refused
+            self._target_alive += on_this_target
+            self._target_answering += on_this_target and not is_quiet and not is_refused
+
+    def counts(self, wanted: int, *, dialling: bool) -> Counts:
+        """What was counted, of ``wanted`` flows."""
+        targeted = self._target is not None
+        complete = not dialling and self._answered >= max(wanted, self._dialled)
+        return Counts(
+            wanted=wanted,
+            dialled=self._dialled,
+            answered=self._answered,
+            on_target=self._on_target if targeted else None,
+            alive=self._alive,
+            target_alive=self._target_alive if targeted else None,
+            target_answering=self._target_answering if targeted else None,
+            refused=self._refused,
+            quiet=self._quiet,
+            moved=self._moved,
+            ended=self._ended,
+            min_answers=(self._fewest or 0) if complete else 0,
+        )
 
 
 class StatusPipe:
@@ -111,6 +122,6 @@ class StatusPipe:
             self.reader_gone = True
 
 
-def as_json(counts: Counts | None) -> dict[str, object] | None:
+def as_json(counts: Counts) -> dict[str, object]:
     """Counts as they stand in a status line."""
-    return None if counts is None else asdict(counts)
+    return asdict(counts)

@@ -14,7 +14,7 @@ from time import monotonic_ns
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.flows import icmp
 from pytest_drainwatch.flows.flow import READS_PER_TURN, Flow
-from pytest_drainwatch.flows.protocol import Reply, sequence_of
+from pytest_drainwatch.flows.protocol import Reply, sequence_of, stamp_of
 
 
 class UdpFlow(Flow):
@@ -24,26 +24,31 @@ class UdpFlow(Flow):
 
     def send(self) -> int:
         before_ns = monotonic_ns()
-        request = self._request()
         try:
-            self.sock.send(request)
+            self.sock.send(self._datagram(before_ns))
         except BlockingIOError:
             self.unsent += 1
             return before_ns
         except OSError:
-            before_ns = self._send_again(request)
+            before_ns = self._send_again()
             if before_ns < 0:
                 return -before_ns
-        self.ledger.sent(before_ns)
+        self._sent(before_ns)
         return before_ns
 
-    def _send_again(self, request: bytes) -> int:
+    def _datagram(self, at_ns: int) -> bytes:
+        return self._request()
+
+    def _sent(self, at_ns: int) -> None:
+        self.ledger.sent(at_ns)
+
+    def _send_again(self) -> int:
         """The stamp of the second attempt, negative if it failed too."""
         lo_ns = self._quiet_since()
         self._read_errors(lo_ns)
         before_ns = monotonic_ns()
         try:
-            self.sock.send(request)
+            self.sock.send(self._datagram(before_ns))
         except OSError as error:
             self.unsent += 1
             self._trouble(Event.FLOW_WRITE_ERROR, lo_ns, monotonic_ns(), error)
@@ -89,7 +94,7 @@ class UdpFlow(Flow):
             found = True
             seq = sequence_of(error.quoted)
             # An error comes after the datagram that it quotes.
-            sent_ns = self.ledger.outstanding.get(seq or 0, 0)
+            sent_ns = stamp_of(error.quoted) or self.ledger.outstanding.get(seq or 0, 0)
             first = self.ledger.trouble(
                 Event.FLOW_ICMP,
                 max(lo_ns, sent_ns),

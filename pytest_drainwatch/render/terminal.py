@@ -6,9 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pytest_drainwatch.core.classify import Role
-from pytest_drainwatch.core.document import Bounds, Counts, FlowReport, Report, TimelineEntry
+from pytest_drainwatch.core.document import (
+    Bounds,
+    Counts,
+    FlowReport,
+    PodEnd,
+    Report,
+    TimelineEntry,
+)
+from pytest_drainwatch.core.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.core.flow import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Order
+from pytest_drainwatch.render import instrument
 
 NOT_MEASURED = "not measured"
 RUN_COLUMNS = ("SCENARIO", "SIGTERM", "TCP", "ENDED AT", "UDP", "ENDED AT", "EXIT", "REPORT")
@@ -56,6 +65,7 @@ def show(report: Report) -> str:
             *_flows(trial.flows),
             "",
             trial.clock_note,
+            *instrument.lines(trial.sending, trial.stalls),
             *(f"note: {note}" for note in (*environment.warnings, *trial.notes)),
             "",
         ]
@@ -164,7 +174,30 @@ def _summary(report: Report) -> list[str]:
         )
         for gone in report.trial.container_exits
     ]
-    return [*table(rows), "", *table([*values, *orders, *exits])]
+    ends = [("ended", _pod_end(end)) for end in report.trial.pod_ends]
+    return [*table(rows), "", *table([*values, *orders, *exits, *ends])]
+
+
+def _pod_end(end: PodEnd) -> str:
+    """Who ended a container, by what, when, and what of its hook: one line."""
+    name = f"{end.pod}/{end.container}" + (f" (run {end.restart + 1})" if end.restart else "")
+    parts = [f"{name}: {end.ended_by} by {end.initiator}", f"at {duration(end.ended_ns)}"]
+    if end.ended_by in (EndedBy.SIGKILL_AT_GRACE, EndedBy.SIGNAL_NOT_DELIVERED, *_DOUBTFUL):
+        parts.append(f"kill expected {duration(end.expected_kill_ns)}")
+    if end.deletion_grace_period_s is not None:
+        parts.append(f"grace {end.deletion_grace_period_s} s")
+    if end.pre_stop is None:
+        parts.append("preStop unknown")
+    elif end.pre_stop is not PreStopOutcome.NONE:
+        parts.append(f"preStop {end.pre_stop} after {duration(end.pre_stop_ns)}")
+    if end.in_flight_at_sigterm:
+        age_ns = end.oldest_in_flight_ns
+        age = "" if age_ns is None else f", the oldest for {duration((age_ns, age_ns))}"
+        parts.append(f"{end.in_flight_at_sigterm} in flight at SIGTERM{age}")
+    return ", ".join(parts)
+
+
+_DOUBTFUL = (EndedBy.KILLED_EARLY, EndedBy.UNKNOWN)
 
 
 _ANSWERS = {Order.BEFORE: "yes", Order.AFTER: "no", Order.INDETERMINATE: "indeterminate"}

@@ -1,4 +1,7 @@
-"""The watches of a trial: Pods, EndpointSlices, and whether the API server lives at all."""
+"""The watches of a trial: Pods, EndpointSlices, and whether the API server lives at all.
+
+A ticker beside them tells whether this process got to run.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.watch.frames import Fields
 from pytest_drainwatch.watch.listwatch import ListWatch
 from pytest_drainwatch.watch.liveness import Liveness
+from pytest_drainwatch.watch.ticker import Ticker
 
 Record = Callable[[Observation], None]
 
@@ -38,10 +42,12 @@ class Watch:
         self._resources = (self._pods, self._slices)
         self._liveness = Liveness(api, record=record, recovered=self._reopen)
         self._running = (*self._resources, self._liveness)
+        self._ticker = Ticker(record)
 
     def __enter__(self) -> Watch:
         for each in self._running:
             each.thread.start()
+        self._ticker.thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,11 +59,14 @@ class Watch:
         To be called before the recording is finished: later observations are dropped.
         """
         self._stop.set()
+        self._ticker.stop()
         self._liveness.stop()
         self._reopen()
         deadline = time.monotonic() + STOP_TIMEOUT_S
         for each in self._running:
             each.thread.join(max(0.0, deadline - time.monotonic()))
+        self._ticker.thread.join(max(0.0, deadline - time.monotonic()))
+        self._ticker.close()
         for each in self._running:
             with suppress(OSError):  # a full disk, which the recorder remembers
                 each.close()

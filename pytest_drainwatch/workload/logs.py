@@ -21,6 +21,8 @@ PROBE_EVENTS = frozenset(
     {
         Event.PROBE_STARTED,
         Event.LISTENING,
+        Event.PRESTOP_CALLED,
+        Event.PRESTOP_ANSWERED,
         Event.SIGTERM_RECEIVED,
         Event.SIGTERM_REPEATED,
         Event.SIGTERM_IGNORED,
@@ -32,6 +34,7 @@ PROBE_EVENTS = frozenset(
         Event.TCP_FLOWS_CLOSED,
         Event.ACCEPT_FAILED,
         Event.TCP_LINE_REFUSED,
+        Event.UDP_RECEIVED,
         Event.EXITING,
         Event.FATAL,
     }
@@ -61,6 +64,7 @@ class LogFollower:
         self._lock = threading.Lock()
         self._problem: str | None = None
         self._stop, self._started, self._ended = (threading.Event() for _ in range(3))
+        self._complete = threading.Event()
         self._last_words = False
         self._seen: set[tuple[Event, int, str]] = set()
         self._response: Any = None
@@ -82,6 +86,25 @@ class LogFollower:
     def ended(self) -> bool:
         """Whether nothing more will come."""
         return self._ended.is_set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the log was read to its end, with nothing lost."""
+        return self._complete.is_set()
+
+    def outcome(self) -> Observation:
+        """What is known of the log, as an observation; for when nothing more is awaited."""
+        return Observation(
+            source=Source.ORCHESTRATOR,
+            event=Event.LOG_ENDED,
+            at=Interval.point(time.monotonic_ns()),
+            subject=self.uid,
+            data={
+                "container": manifests.CONTAINER,
+                "complete": self.complete,
+                "problem": self.problem,
+            },
+        )
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the end of the log; False if it is still open."""
@@ -111,8 +134,11 @@ class LogFollower:
             except Exception as error:
                 why = explain(error)
                 refused, whole = getattr(error, "status", None) in REFUSED, False
-            if self._stop.is_set() or self._last_words or (whole and self._is_over()):
+            over = self._last_words or (whole and self._is_over())
+            if self._stop.is_set() or over:
                 self._trouble(None)
+                if over:
+                    self._complete.set()
                 return
             self._trouble(f"the log of pod {self.pod} cannot be followed: {why}")
             if time.monotonic() - opened >= STEADY_S + (STATUS_LAG_S if whole else 0):

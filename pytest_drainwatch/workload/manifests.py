@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.scenario import App
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.scenario import App, Pid1, PreStop
 
 NAME = "drainwatch-probe"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "pytest-drainwatch"}
@@ -16,6 +16,10 @@ SLICE_SELECTOR = f"kubernetes.io/service-name={NAME}"
 OWNER_ANNOTATION = "drainwatch/owner"
 CONTAINER = "probe"
 TCP_PORT, UDP_PORT, HTTP_PORT = 7001, 7002, 7003
+
+# The image says how its probe is started; a shell that has something left to do
+# afterwards stays PID 1 instead of becoming the probe.
+SHELL = ["sh", "-c", "${DRAINWATCH_PROBE:?this image does not say how to start it}; true"]
 
 Manifest = dict[str, object]
 
@@ -76,7 +80,13 @@ def service() -> Manifest:
 
 
 def _container(app: App, image: str) -> Manifest:
+    extra: Manifest = {}
+    if app.pid1 is Pid1.SHELL:
+        extra["command"] = list(SHELL)
+    if app.pre_stop is not None:
+        extra["lifecycle"] = {"preStop": _hook(app.pre_stop)}
     return {
+        **extra,
         "name": CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -87,6 +97,7 @@ def _container(app: App, image: str) -> Manifest:
             {"name": "READINESS_ON_DRAIN", "value": str(app.readiness_on_drain)},
             {"name": "DRAIN_SECONDS", "value": f"{app.drain_ns / NS_PER_S:.3f}"},
             {"name": "EXIT_NOW_RESET", "value": str(app.exit_now_reset).lower()},
+            {"name": "RESPONSE_DELAY", "value": f"{app.response_delay_ns / NS_PER_MS:.3f}ms"},
         ],
         "ports": [
             {"name": "tcp", "containerPort": TCP_PORT, "protocol": "TCP"},
@@ -99,3 +110,12 @@ def _container(app: App, image: str) -> Manifest:
             "failureThreshold": 1,
         },
     }
+
+
+def _hook(hook: PreStop) -> Manifest:
+    if hook.sleep_s is not None:
+        return {"sleep": {"seconds": hook.sleep_s}}
+    if hook.http_ns is not None:
+        path = f"/prestop?ms={hook.http_ns // NS_PER_MS}"
+        return {"httpGet": {"path": path, "port": HTTP_PORT}}
+    return {"exec": {"command": list(hook.exec or ())}}

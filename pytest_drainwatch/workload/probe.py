@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +17,13 @@ from pytest_drainwatch.core.scenario import App
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.logs import LINE_LIMIT
 
+EVENT_LIMIT = 500
+# The kubelet posts its events one after the other, a moment after what they tell of.
+EVENTS_TIMEOUT_S = 3.0
+EVENTS_PAUSE_S = 0.3
+MESSAGE_LIMIT = 200
+KILLING = "Killing"
+_CONTAINER = re.compile(r"spec\.containers\{(.+)\}")
 # A void trial's API server may be the one that does not answer.
 EVIDENCE_TIMEOUT = (2.0, 10.0)
 
@@ -37,6 +46,76 @@ def apply(api: Api, namespace: str, app: App, image: str) -> NodePorts:
     )
     ports = {port.name: port.node_port for port in created.spec.ports}
     return NodePorts(tcp=ports["tcp"], udp=ports["udp"])
+
+
+def record_events(
+    api: Api, namespace: str, ended: Collection[str], record: Callable[[Observation], None]
+) -> None:
+    """Record what the cluster says about the probe's pods, and that it was asked.
+
+    Only the kubelet tells of a preStop hook that failed, and only here. It tells first
+    that it ends a container, so that is waited for, for every pod in ``ended``. That
+    it could not be asked is an observation, and no reason to void a trial.
+    """
+    deadline = time.monotonic() + EVENTS_TIMEOUT_S
+    while True:
+        sent = time.monotonic_ns()
+        items, problem = _pod_events(api, namespace)
+        at = Interval(sent, time.monotonic_ns())
+        seen = [_cluster_event(item, at) for item in items]
+        told = {o.subject for o in seen if o.data["reason"] == KILLING}
+        if problem or told >= set(ended) or time.monotonic() > deadline:
+            break
+        time.sleep(EVENTS_PAUSE_S)
+    for observation in seen:
+        record(observation)
+    record(
+        Observation(
+            source=Source.ORCHESTRATOR,
+            event=Event.CLUSTER_EVENTS_READ,
+            at=at,
+            data={"count": len(seen), "problem": problem},
+        )
+    )
+
+
+def _pod_events(api: Api, namespace: str) -> tuple[list[Mapping[str, Any]], str | None]:
+    """The events about pods, and why they are not all there."""
+    try:
+        response = api.core.list_namespaced_event(
+            namespace,
+            field_selector="involvedObject.kind=Pod",
+            limit=EVENT_LIMIT,
+            _preload_content=False,
+            _request_timeout=EVIDENCE_TIMEOUT,
+        )
+        found = json.loads(response.data)
+        items: list[Mapping[str, Any]] = [i for i in found["items"] if isinstance(i, dict)]
+        more = (found.get("metadata") or {}).get("continue")
+    except Exception as error:
+        return [], explain(error)
+    return items, f"more than {EVENT_LIMIT}: the others were not read" if more else None
+
+
+def _cluster_event(item: Mapping[str, Any], at: Interval) -> Observation:
+    about = item.get("involvedObject") or {}
+    container = _CONTAINER.fullmatch(str(about.get("fieldPath")))
+    stamp = item.get("eventTime")
+    return Observation(
+        source=Source.ORCHESTRATOR,
+        event=Event.CLUSTER_EVENT,
+        at=at,
+        subject=str(about.get("uid")),
+        data={
+            "reason": item.get("reason"),
+            "type": item.get("type"),
+            "message": str(item.get("message") or "")[:MESSAGE_LIMIT],
+            "count": item.get("count"),
+            "container": container[1] if container else None,
+            "first": item.get("firstTimestamp") or stamp,
+            "last": item.get("lastTimestamp") or stamp,
+        },
+    )
 
 
 def evidence(api: Api, namespace: str, at: Interval) -> Iterator[Observation]:

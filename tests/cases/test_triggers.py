@@ -36,7 +36,7 @@ def test_c31_a_budget_that_blocks_the_eviction_is_no_pass(dw_namespace: Stage) -
             "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
         },
     )
-    with pytest.raises(TrialVoid, match="keep-them-all"):
+    with pytest.raises(TrialVoid, match=r"is blocked.*keep-them-all"):
         measure_stage(stage)
     left = loads((stage.folder / "recording.jsonl").read_text()).observations
     blocked = [o for o in left if o.event is Event.TRIGGER_BLOCKED]
@@ -48,6 +48,7 @@ def test_c31_a_budget_that_blocks_the_eviction_is_no_pass(dw_namespace: Stage) -
     assert all("disruption budget" in str(o.data["message"]) for o in blocked)
     # K10: 10 s while the budget is unprocessed; none is sent for the 0 s of "not allowed".
     assert {o.data["retry_after_s"] for o in blocked} <= {None, 0, 10}
+    assert all(o.data["causes"] == ["DisruptionBudget"] for o in blocked)
     assert not [o for o in left if o.event is Event.TRIGGER_ACCEPTED], "no t = 0"
     with pytest.raises(CannotDerive):
         derive(loads((stage.folder / "recording.jsonl").read_text()))

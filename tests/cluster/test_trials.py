@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from pytest_drainwatch import App, Behavior, Mechanism, Readiness, Role, Scenario, Trial, matrix
+from pytest_drainwatch import App, Behavior, Mechanism, Role, Scenario, Trial, matrix
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch import report as reports
 from pytest_drainwatch.core.derive import derive
@@ -73,29 +73,6 @@ def _is_reproducible(trial: Trial) -> None:
     again = derive(loads((trial.folder / "recording.jsonl").read_text()))
     assert reports.dumps(again) == written
     jsonschema.validate(json.loads(written), reports.schema("report"))
-
-
-@pytest.mark.parametrize(
-    "scenario",
-    [
-        Scenario(
-            app=App(
-                grace_period_s=GRACE_S,
-                drain_ns=DRAIN_S * NS_PER_S,
-                readiness_on_drain=Readiness.KEEP,
-            ),
-            settle_ns=1 * NS_PER_S,
-            name="udp-with-readiness-kept",
-        )
-    ],
-)
-def test_udp_keeps_the_drain_window_if_readiness_is_kept(trial: Trial) -> None:
-    """Case C06: serving, not the drain, decides where UDP goes."""
-    assert trial.tcp.drained == 10
-    term = sigterm(trial)
-    ends = [f.terminal_ns for f in trial.flows if f.proto == "udp"]
-    # Served by the old pod for as long as it runs: no end before the window's.
-    assert all(end is not None and end[1] - term[0] >= DRAIN_S * NS_PER_S for end in ends)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import gc
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +24,11 @@ from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.trial import Held
 from pytest_drainwatch.workload import manifests
 from tests.cluster.harness import QUICK, Silent, measure_stage, never
+from tests.cluster.runs import left_behind, run_drainwatch
 
 pytestmark = pytest.mark.cluster
 
 Measure = Callable[[Scenario], Trial]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def void(
@@ -112,45 +111,10 @@ def test_wrong_kubeconfigs_name_the_way_out(tmp_path: Path) -> None:
     bad = tmp_path / "config"
     bad.write_text("not: [a, kubeconfig")
     for config in (bad, tmp_path / "missing"):
-        done = _drainwatch("run", "--kubeconfig", str(config), "--out", str(tmp_path / "out"))
+        done = run_drainwatch("run", "--kubeconfig", str(config), "--out", str(tmp_path / "out"))
         assert done.returncode == 3
         assert str(config) in done.stderr
         assert "Traceback" not in done.stderr
-
-
-SUITE = """
-import pytest
-from pytest_drainwatch import App, Scenario
-from pytest_drainwatch.core.interval import NS_PER_S
-
-LONG = Scenario(app=App(grace_period_s=60, drain_ns=55 * NS_PER_S), settle_ns=4 * NS_PER_S)
-
-@pytest.mark.parametrize("scenario", [LONG])
-def test_long(trial): pass
-"""
-
-
-@pytest.fixture
-def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A pytest run of its own, in the phase asked for (in the middle of settling)."""
-    sign = getattr(request, "param", "drainwatch: settle")
-    (tmp_path / "test_long.py").write_text(SUITE)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-v", "--dw-cluster=embedded", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert process.stdout
-    for line in process.stdout:
-        if sign in line:
-            break
-    yield process
-    process.kill()
-    process.wait()
-    process.stdout.close()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -173,7 +137,7 @@ def test_an_interrupted_trial_keeps_its_recording_and_cleans_up(
     if any(o.event is Event.AGENT_STARTED for o in left):
         assert any(o.event is Event.AGENT_SUMMARY for o in left)
     assert not found.with_name("report.json").exists()
-    assert not _left_behind(tmp_path)
+    assert not left_behind(tmp_path)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -186,25 +150,7 @@ def test_an_interrupted_cluster_start_leaves_nothing(
     output, _ = running.communicate(timeout=60)
     assert running.returncode == pytest.ExitCode.INTERRUPTED, output
     assert not list(tmp_path.glob("results/2*/*/r00"))
-    assert not _left_behind(tmp_path)
-
-
-def test_kill_9_leaves_nothing_and_the_next_run_works(
-    running: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    running.kill()
-    running.wait()
-    deadline = time.monotonic() + 20
-    while (left := _left_behind(tmp_path)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left
-    assert not list(tmp_path.glob("results/2*/*/r00/report.json"))
-    done = _drainwatch(
-        *("run", "--cluster", "embedded", "--drain-behavior", "exit-now"),
-        *("--settle", "1", "--grace-period", "3", "--out", str(tmp_path / "next")),
-    )
-    assert done.returncode == 0, done.stderr
-    assert "rst" in done.stdout
+    assert not left_behind(tmp_path)
 
 
 # A connection to a hung server is given up, not closed: its socket goes with the client.
@@ -247,30 +193,3 @@ def _run_and_interfere(cluster: Cluster, folder: Path, interfere: Callable[[Held
         cluster, scenario, folder=folder, keep=never, progress=Silent()
     ) as stage:
         measure_stage(stage, interfere)
-
-
-def _drainwatch(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest_drainwatch", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-        cwd="/",
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-
-
-def _left_behind(folder: Path) -> list[str]:
-    """Processes that still name the killed run's folder, or its cluster's."""
-    names = [str(folder)]
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if any(name in command for name in names):
-                found.append(command)
-    return found

@@ -107,6 +107,10 @@ def test_a_log_that_is_followed_says_so(tmp_path: Path) -> None:
     assert (follower.started, follower.problem, pod.opened) == (True, None, 1)
     assert names(seen) == ["probe_started", "listening", "sigterm_received", "exiting"]
     assert (seen[2].subject, seen[2].clock, seen[2].at) == ("u", "b/1", Interval.point(9))
+    assert follower.complete
+    outcome = follower.outcome()
+    assert (outcome.event, outcome.subject) == (Event.LOG_ENDED, "u")
+    assert outcome.data == {"container": "probe", "complete": True, "problem": None}
 
 
 def test_a_refused_log_is_a_problem_at_once(tmp_path: Path) -> None:
@@ -115,6 +119,7 @@ def test_a_refused_log_is_a_problem_at_once(tmp_path: Path) -> None:
     pod.refuse = (403, "pods/log is forbidden")
     follower, _ = follow(pod, tmp_path, lambda f: f.ended)
     assert not follower.started
+    assert not follower.complete
     assert "pod p cannot be followed: HTTP 403: pods/log is forbidden" in (follower.problem or "")
     assert pod.opened == 1
 
@@ -138,6 +143,7 @@ def test_a_log_that_is_lost_for_good_is_a_problem(tmp_path: Path) -> None:
     follower, _ = follow(pod, tmp_path, lambda f: f.ended)
     assert follower.started
     assert "cannot be followed" in (follower.problem or "")
+    assert follower.outcome().data["complete"] is False
     assert pod.opened == 4
     pod = Pod(*[whole(STARTED)] * 9)
     follower, _ = follow(pod, tmp_path, lambda f: f.ended)
@@ -151,7 +157,7 @@ def test_a_killed_container_says_no_last_words_and_that_is_no_problem(
     pod = Pod(whole(STARTED, TERM))
     pod.state = state
     follower, _ = follow(pod, tmp_path, lambda f: f.ended)
-    assert (follower.problem, pod.opened) == (None, 1)
+    assert (follower.problem, pod.opened, follower.complete) == (None, 1, True)
 
 
 def test_logs_are_joined_under_one_deadline_and_let_go(tmp_path: Path) -> None:
@@ -165,6 +171,7 @@ def test_logs_are_joined_under_one_deadline_and_let_go(tmp_path: Path) -> None:
         assert 0.4 <= time.monotonic() - started < 0.9
         assert all(f.join(1) for f in followers)
         assert [f.problem for f in followers] == [None] * 4
+        assert not any(f.complete for f in followers), "let go of is not read to the end"
 
 
 @pytest.mark.parametrize(

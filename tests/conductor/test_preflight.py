@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch import preflight
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Flows
 from pytest_drainwatch.flows.process import AgentStatus, ProtoStatus
 from pytest_drainwatch.preflight import Check, EndpointStability, TrialVoid, require
@@ -53,6 +53,35 @@ def test_an_agent_that_has_said_nothing_passes_no_check() -> None:
 )
 def test_each_shortfall_fails_its_check(status: AgentStatus, fails: str) -> None:
     assert not checks(status)[fails].passed
+
+
+def told(**counts: int) -> Observation:
+    """A pod's line about what it received of one-way flows."""
+    rows = [{"flow": flow, "count": count} for flow, count in counts.items()]
+    return Observation(
+        source=Source.PROBE,
+        event=Event.UDP_RECEIVED,
+        at=Interval.point(0),
+        subject="uid",
+        data={"flows": rows},
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "passes"),
+    [
+        ([told(one=60, two=61)], True),
+        ([told(one=60), told(two=60)], True),
+        ([told(one=20, two=20), told(one=60, two=60)], True),  # counts since the start
+        ([told(one=60, two=59)], False),
+        ([told(one=600)], False),
+        ([], False),
+    ],
+)
+def test_every_one_way_flow_is_told_of_by_a_pod(seen: list[Observation], passes: bool) -> None:
+    wanted = replace(WANTED, udp_one_way=2)
+    assert preflight.one_way_received(wanted, seen, None).passed is passes
+    assert not preflight.one_way_received(wanted, seen, "agent died").passed
 
 
 def test_an_agents_error_fails_every_check_at_once() -> None:

@@ -35,7 +35,14 @@ def refusing(status: int, times: int, retry_after: str | None = None) -> Answer:
         body = {
             "kind": "Status",
             "message": "Cannot evict pod as it would violate the pod's disruption budget.",
-            "details": {"causes": [{"message": "The disruption budget web needs 1 healthy pods"}]},
+            "details": {
+                "causes": [
+                    {
+                        "reason": "DisruptionBudget",
+                        "message": "The disruption budget web needs 1 healthy pods",
+                    }
+                ]
+            },
         }
         reply(handler, body, status, {} if retry_after is None else {"Retry-After": retry_after})
 
@@ -81,15 +88,22 @@ def test_429_is_blocked_and_asked_again_no_sooner_than_after_a_second(tmp_path: 
     assert len(calls) == 3
     assert seen[-1].data["attempt"] == 3
     assert "disruption budget web needs" in str(seen[0].data["message"])
+    assert (seen[0].data["retry_after_s"], seen[0].data["causes"]) == (0.0, ["DisruptionBudget"])
 
 
 def test_a_longer_retry_after_is_respected(tmp_path: Path) -> None:
-    _, _, pauses = run(Trigger.EVICT, refusing(429, 1, "10"), tmp_path)
+    seen, _, pauses = run(Trigger.EVICT, refusing(429, 1, "10"), tmp_path)
     assert pauses == [10.0]
+    assert seen[0].data["retry_after_s"] == 10.0
+
+
+def test_a_refusal_without_retry_after_says_none(tmp_path: Path) -> None:
+    seen, _, pauses = run(Trigger.EVICT, refusing(429, 1), tmp_path)
+    assert (seen[0].data["retry_after_s"], pauses) == (None, [1.0])
 
 
 def test_a_refusal_for_good_names_the_budget(tmp_path: Path) -> None:
-    with pytest.raises(TriggerFailed, match="disruption budget web"):
+    with pytest.raises(TriggerFailed, match=r"is blocked.*disruption budget web"):
         run(Trigger.EVICT, refusing(429, 99, "0"), tmp_path, timeout_s=0.5)
 
 

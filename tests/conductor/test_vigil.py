@@ -62,12 +62,22 @@ def test_a_flow_that_ends_or_falters_voids(said: AgentStatus) -> None:
 
 
 def seconds_until_over(
-    said: AgentStatus, monkeypatch: pytest.MonkeyPatch, *, everybody: bool = True
+    said: AgentStatus,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    everybody: bool = True,
+    one_way: bool = False,
 ) -> float | None:
     """How long after everything is gone the observation goes on; None if for ever."""
     clock = itertools.count(0, NS_PER_S // 4)
     monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
-    over = vigil.all_over(Watch(), Agent(said), {"uid"}, everybody=everybody)  # type: ignore[arg-type]
+    over = vigil.all_over(
+        Watch(),  # type: ignore[arg-type]
+        Agent(said),  # type: ignore[arg-type]
+        {"uid"},
+        everybody=everybody,
+        one_way=one_way,
+    )
     for looks in range(200):
         if over():
             return looks / 4
@@ -88,6 +98,14 @@ def test_unanswered_flows_of_any_pod_are_given_time(monkeypatch: pytest.MonkeyPa
     assert seconds_until_over(bystander, monkeypatch, everybody=False) == 12.0
     udp = AgentStatus(udp=ProtoStatus(alive=1, quiet=1))
     assert seconds_until_over(udp, monkeypatch, everybody=False) == 6.0
+
+
+def test_flows_of_which_the_agent_knows_nothing_are_given_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One-way flows: silence needs seconds to be one, and who falls silent is not told."""
+    gone = status(alive=0, ended=10)
+    assert seconds_until_over(gone, monkeypatch, one_way=True) == 6.0
 
 
 def test_bystanders_may_live_unless_every_pod_was_terminated(

@@ -120,26 +120,62 @@ def log(event: Event, ms: float, uid: str = OLD, clock: str = CLOCK, **data: obj
     )
 
 
-def cluster(exit_code: int = 0, end_ms: float = 5200) -> list[Observation]:
+LIVE: dict[str, object] = {"name": "probe", "state": "running", "restarts": 0}
+
+
+def gone(exit_code: int, **fields: object) -> dict[str, object]:
+    """A container that has ended."""
+    return {**LIVE, "state": "terminated", "exit_code": exit_code, **fields}
+
+
+def log_ended(uid: str = OLD, ms: float = 59_000, *, complete: bool = True) -> Observation:
+    """Whether the probe's log was read to its end."""
+    return Observation(
+        source=Source.ORCHESTRATOR,
+        event=Event.LOG_ENDED,
+        at=at(ms),
+        subject=uid,
+        data={"container": "probe", "complete": complete, "problem": None},
+    )
+
+
+def cluster_event(reason: str, uid: str = OLD, ms: float = 59_500) -> Observation:
+    """What the kubelet says of a pod, read at the end."""
+    message = {"Killing": "Stopping container probe", "FailedPreStopHook": "PreStopHook failed"}
+    data = {"reason": reason, "message": message.get(reason, ""), "container": "probe"}
+    return Observation(
+        source=Source.ORCHESTRATOR, event=Event.CLUSTER_EVENT, at=at(ms), subject=uid, data=data
+    )
+
+
+def cluster(
+    exit_code: int = 0,
+    end_ms: float = 5200,
+    *,
+    grace_s: int = 10,
+    gone: dict[str, object] | None = None,
+    **fields: object,
+) -> list[Observation]:
     """What the API server shows of an ordinary termination."""
-    gone = {
+    ended = {
         "name": "probe",
         "state": "terminated",
         "restarts": 0,
         "exit_code": exit_code,
         "reason": "Completed",
+        **(gone or {}),
     }
-    live = {"name": "probe", "state": "running", "restarts": 0}
-    leaving = {"deletion_timestamp": "then", "deletion_grace_period_s": 10}
+    leaving = {"deletion_timestamp": "then", "deletion_grace_period_s": grace_s, **fields}
+    last = {**leaving, "deletion_grace_period_s": 0}
     return [
-        pod(OLD, -6000, containers=[live]),
+        pod(OLD, -6000, containers=[LIVE]),
         endpoints(-5900, (OLD, True, True, False)),
-        pod(OLD, 12, containers=[live], **leaving),
+        pod(OLD, 12, containers=[LIVE], **leaving),
         endpoints(20, (OLD, False, True, True)),
         pod(NEW, 30, ready=False),
-        pod(OLD, end_ms, ready=False, containers=[gone], **leaving),
+        pod(OLD, end_ms, ready=False, containers=[ended], **leaving),
         endpoints(end_ms + 8),
-        pod(OLD, end_ms + 10, type="DELETED", ready=False, containers=[gone], **leaving),
+        pod(OLD, end_ms + 10, type="DELETED", ready=False, containers=[ended], **last),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,6 +152,15 @@ def test_a_flow_that_was_accepted_and_never_served() -> None:
     assert verdict(Proto.TCP, *short) == ("not-measured", "none")
 
 
+def test_a_udp_flow_that_starts_in_the_dark_is_silent_until_somebody_answers() -> None:
+    """Case C02: nobody accepted a datagram, so nobody failed to serve it."""
+    dark = [s.connected(UDP), s.unanswered(UDP, 0, 20_000, 400)]
+    assert verdict(Proto.UDP, *dark, end(UDP)) == ("severed", "silence")
+    first = s.responder(UDP, OLD, 0, 20_100)
+    lit = [first, s.answered(UDP, OLD, 20_099, 39_000, (401, 900))]
+    assert verdict(Proto.UDP, *dark, *lit, end(UDP)) == ("survived-observation-window", "none")
+
+
 @pytest.mark.parametrize(
     ("errno", "mechanism"),
     [("EADDRNOTAVAIL", "client-limit"), ("EMFILE", "client-limit"), ("ECONNREFUSED", "none")],
@@ -167,6 +178,14 @@ def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign()
     assert quiet.end == at(4998.8, 5000.4)  # first lost send + the longest round trip
 
 
+def test_a_silence_begins_one_round_trip_of_late_after_the_first_lost_send() -> None:
+    connected, first, stretch = s.alive(UDP, 4999)
+    slow = {**stretch.data, "rtt_max_ns": 300_000_000, "rtt_recent_ns": 600_000}
+    seen = s.client(Event.FLOW_ANSWERED, UDP, stretch.at, **slow)
+    life = live(Proto.UDP, [connected, first, seen, GONE, end(UDP)], {OLD})
+    assert life.end == at(4998.8, 5000.6)
+
+
 def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> None:
     history = [*s.alive(TCP, 4999), s.unanswered(TCP, 5000, 16_000, 220), LATE_RST]
     assert live(Proto.TCP, history, {OLD}).end == at(16_000, 16_001)
@@ -176,9 +195,18 @@ def test_the_first_of_several_losses_is_where_the_path_broke() -> None:
     """The new pod may be heard seconds later; the old one was gone by the first loss."""
     history = [*s.alive(UDP, 4999), LOST, moved(hi=7000)]
     assert live(Proto.UDP, history, {OLD, NEW}).end == at(4998.8, 5000.4)
-    # One datagram may be lost by chance, and the path have held until the move.
-    once = [*s.alive(UDP, 4999), s.unanswered(UDP, 5000, 5000, 1), moved(hi=5017)]
-    assert live(Proto.UDP, once, {OLD, NEW}).end == at(4998.8, 5017)
+    # One datagram may be lost by chance, and the path have held until the move…
+    once = [s.unanswered(UDP, 5000, 5000, 1), moved(hi=5017)]
+    chance = s.unanswered(UDP, 2000, 2000, 1)
+    start = [s.connected(UDP), s.responder(UDP, OLD, -4999, -4998)]
+    lossy = [s.answered(UDP, OLD, -4999, 1990), chance, s.answered(UDP, OLD, 2010, 4999)]
+    counted = replace(lossy[0], data={**lossy[0].data, "lost": 1})
+    few = s.answered(UDP, OLD, 4990, 4999, (1, 59))
+    for before in (lossy, [counted, lossy[2]], [few]):
+        assert live(Proto.UDP, [*start, *before, *once], {OLD, NEW}).end == at(4998.8, 5017)
+    # …but not if it is the first one of all.
+    clean = live(Proto.UDP, [*s.alive(UDP, 4999), *once], {OLD, NEW})
+    assert clean.end == at(4998.8, 5000.4)
 
 
 def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:

@@ -29,6 +29,7 @@ RULES: dict[Signal, tuple[State, dict[State, State]]] = {
     Signal.TIMEOUT: (S.TIMED_OUT, {}),
     Signal.NET_ERROR: (S.CUT_OFF, {}),
     Signal.FOREIGN: (S.FOREIGN, {}),
+    Signal.STRANGER: (S.TAKEN_OVER, {}),
     Signal.MOVE: (
         S.MOVED,
         {S.REFUSED: S.MOVED_AFTER_REFUSAL, S.UNREACHABLE: S.MOVED_AFTER_UNREACHABLE},
@@ -41,12 +42,10 @@ RULES: dict[Signal, tuple[State, dict[State, State]]] = {
     Signal.UNANSWERED: (S.QUIET, stay(*OPEN - {S.ALIVE, S.QUIET})),
     Signal.SILENCE: (
         S.SILENT,
-        {
-            S.CONNECTED: S.STARVED,
-            **each(AFTER_BYE, S.ANNOUNCED_SILENT),
-            **stay(S.LIMITED, S.REFUSED, S.UNREACHABLE),
-        },
+        {**each(AFTER_BYE, S.ANNOUNCED_SILENT), **stay(S.LIMITED, S.REFUSED, S.UNREACHABLE)},
     ),
+    # Only who was never answered can starve.
+    Signal.STARVE: (S.STARVED, stay(*OPEN - {S.CONNECTED})),
     Signal.LIMIT: (S.LIMITED, stay(*AFTER_BYE, *PROVEN)),
     Signal.STALL: (S.STALLED, stay(*AFTER_BYE, *PROVEN, S.CONNECTED, S.LIMITED)),
     Signal.END: (

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.scenario import App, Flows, Scenario, ScenarioError, Trigger, matrix
+from pytest_drainwatch.core.scenario import (
+    App,
+    Behavior,
+    Flows,
+    Pid1,
+    PreStop,
+    Scenario,
+    ScenarioError,
+    Trigger,
+    matrix,
+)
 
 
 def test_ids_join_behavior_and_trigger() -> None:
@@ -20,6 +32,10 @@ def test_only_drain_ids_hold_the_word_drain() -> None:
     ]
 
 
+def _with(**app: Any) -> Scenario:
+    return Scenario(app=App(**app))
+
+
 @pytest.mark.parametrize(
     ("bad", "named"),
     [
@@ -30,9 +46,19 @@ def test_only_drain_ids_hold_the_word_drain() -> None:
         (lambda: Scenario(flows=Flows(tcp=0, udp=0)), "at least one flow"),
         (lambda: Scenario(flows=Flows(tcp=1_000_000)), "tcp flows is 1000000"),
         (lambda: Scenario(flows=Flows(udp_rate_hz=0)), "udp_rate_hz is 0"),
+        (lambda: Scenario(flows=Flows(udp_sparse_rate_hz=0)), "udp_sparse_rate_hz is 0"),
+        (lambda: Scenario(flows=Flows(tcp_sparse_rate_hz=21)), "tcp_sparse_rate_hz is 21.*1..20"),
         (lambda: Scenario(settle_ns=-1), "settle_ns"),
         (lambda: Scenario(observe_timeout_ns=5), "observe_timeout_ns"),
         (lambda: Scenario(app=App(replicas=True)), "replicas is True"),
+        (lambda: _with(pre_stop=PreStop()), "pre_stop has no action, expected exactly one"),
+        (lambda: _with(pre_stop=PreStop(sleep_s=1, http_ns=1)), "pre_stop has sleep_s, http_ns"),
+        (lambda: _with(pre_stop=PreStop(exec=())), "pre_stop has no action"),
+        (lambda: _with(pre_stop=PreStop(exec=("a", ""))), "pre_stop.exec is"),
+        (lambda: _with(pre_stop=PreStop(sleep_s=31)), "pre_stop.sleep_s is 31.*0..30"),
+        (lambda: _with(pre_stop=PreStop(http_ns=-1)), "pre_stop.http_ns is -1"),
+        (lambda: _with(pid1="bash"), "pid1 is 'bash', expected one of: probe, shell"),
+        (lambda: _with(response_delay_ns=NS_PER_S), "response_delay_ns is 1000000000"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(bad: object, named: str) -> None:
@@ -45,3 +71,62 @@ def test_a_drain_as_long_as_the_grace_period_is_allowed_and_flagged() -> None:
     too_long = Scenario(app=App(drain_ns=30 * NS_PER_S, grace_period_s=30))
     assert "kills the pod before it has drained" in too_long.flags[0]
     assert Scenario(app=App(drain_ns=29 * NS_PER_S, grace_period_s=30)).flags == ()
+
+
+@pytest.mark.parametrize(
+    ("flows", "sparse"),
+    [
+        (Flows(), (5, 10)),
+        (Flows(tcp_rate_hz=1, udp_rate_hz=1), (1, 1)),  # never above the dense ones
+        (Flows(tcp_sparse_rate_hz=20, udp_sparse_rate_hz=60), (20, 60)),  # dense throughout
+    ],
+)
+def test_sparse_rates_stand_in_the_configuration(flows: Flows, sparse: tuple[int, int]) -> None:
+    config = Scenario(flows=flows).config()
+    assert (config["tcp_sparse_rate_hz"], config["udp_sparse_rate_hz"]) == sparse
+
+
+@pytest.mark.parametrize(
+    ("app", "after_trigger_s", "at_most_s"),
+    [
+        (App(), 29, 60),
+        (App(behavior=Behavior.IGNORE), 34, 60),
+        (App(behavior=Behavior.EXIT_NOW), 4, 60),
+        (App(behavior=Behavior.EXIT_NOW, pid1=Pid1.SHELL), 34, 60),
+        (App(behavior=Behavior.EXIT_NOW, pre_stop=PreStop(sleep_s=7)), 11, 60),
+        (App(behavior=Behavior.IGNORE, pre_stop=PreStop(sleep_s=30)), 36, 62),
+        (App(pre_stop=PreStop(http_ns=3 * NS_PER_S), drain_ns=2 * NS_PER_S), 9, 60),
+        (App(pre_stop=PreStop(exec=("a",), exec_lasts_ns=500 * NS_PER_S)), 36, 62),
+        (App(behavior=Behavior.IGNORE, grace_period_s=0), 6, 32),
+    ],
+)
+def test_a_trial_waits_for_hook_and_kill(app: App, after_trigger_s: int, at_most_s: int) -> None:
+    asked = Scenario(app=app, settle_ns=0)
+    assert asked.expected_ns == after_trigger_s * NS_PER_S
+    assert asked.observe_ns == at_most_s * NS_PER_S
+
+
+def test_hook_and_pid_1_stand_in_the_configuration() -> None:
+    def config(**app: Any) -> dict[str, object]:
+        return {k: _with(**app).config()[k] for k in ("pre_stop", "pid1", "response_delay_ms")}
+
+    assert config() == {"pre_stop": None, "pid1": "probe", "response_delay_ms": 0.0}
+    hook = PreStop(exec=("sleep", "3"))
+    assert config(pre_stop=hook, pid1=Pid1.SHELL, response_delay_ns=1_500_000) == {
+        "pre_stop": {"exec": ["sleep", "3"]},
+        "pid1": "shell",
+        "response_delay_ms": 1.5,
+    }
+    assert config(pre_stop=PreStop(sleep_s=3))["pre_stop"] == {"sleep_seconds": 3}
+    half = PreStop(http_ns=500_000_000)
+    assert config(pre_stop=half)["pre_stop"] == {"http_get_seconds": 0.5}
+
+
+def test_a_shell_as_pid_1_is_flagged() -> None:
+    assert "does not pass SIGTERM on" in _with(pid1=Pid1.SHELL).flags[0]
+
+
+def test_a_drain_that_the_hook_leaves_no_time_for_is_flagged() -> None:
+    asked = _with(pre_stop=PreStop(sleep_s=10), drain_ns=20 * NS_PER_S)
+    assert "preStop leave after SIGTERM (20 s)" in asked.flags[0]
+    assert _with(pre_stop=PreStop(sleep_s=10), drain_ns=19 * NS_PER_S).flags == ()

@@ -149,3 +149,19 @@ def test_cache_that_cannot_be_written_is_named(
     monkeypatch.setenv("DW_CACHE", str(tmp_path / "file" / "cache"))
     assert run("setup") == 3
     assert "can't be written: [Errno 20] Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [(), ("--for-tests",)])
+def test_tcpdump_comes_with_the_tests_only(
+    flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(machine, "check_rights", lambda: None)
+    monkeypatch.setattr(machine, "check_python", lambda: None)
+    monkeypatch.setattr(machine, "check_programs", lambda: None)
+    monkeypatch.setattr(machine, "missing_packages", lambda: ["runc"])
+    monkeypatch.setattr(machine, "find_program", lambda name: None)
+    monkeypatch.setattr(provision, "_install", lambda packages, **_: asked.extend(packages))
+    monkeypatch.setattr(provision, "_make", lambda versions, log: None)
+    assert run("setup", "--yes", *flags) == 0
+    assert asked == ["runc", *(["tcpdump"] if flags else [])]

@@ -1,7 +1,8 @@
 """A packet capture of one interface: what truly happened, and when.
 
-The kernel stamps packets with CLOCK_REALTIME; pairs of both clocks, read around each
-other, bring the stamps onto CLOCK_MONOTONIC (FACTS K15).
+With a raw socket of its own, so that loopback tests need no tcpdump. The kernel stamps
+packets with CLOCK_REALTIME; a pair of both clocks, read when one arrives, brings the
+stamp onto CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from dataclasses import dataclass
+
+from bench.pcap import FIN, RST
+from bench.wallclock import read_pair
+from pytest_drainwatch.core.interval import NS_PER_S, Interval
 
 ETH_P_ALL = 3
 SO_TIMESTAMPNS = 35
 PACKET_OUTGOING = 4
-FIN, RST = 1, 4
 _TIMESPEC = struct.Struct("qq")
 
 
@@ -25,8 +28,7 @@ class Packet:
 
     kind: str  # "fin", "rst", "icmp"
     client_port: int
-    at_ns: int  # CLOCK_MONOTONIC
-    doubt_ns: int  # of that
+    at: Interval  # CLOCK_MONOTONIC
 
 
 class Capture:
@@ -64,22 +66,9 @@ class Capture:
             found = _parse(data, self._port)
             if found:
                 seconds, nanos = _TIMESPEC.unpack_from(ancillary[0][2])
-                offset, doubt = _offset()
-                at = seconds * 10**9 + nanos - offset
-                self.packets.append(Packet(found[0], found[1], at, doubt))
-
-
-def _offset() -> tuple[int, int]:
-    """REALTIME minus MONOTONIC, and how uncertain that is."""
-    best: tuple[int, int] | None = None
-    for _ in range(5):
-        before = time.monotonic_ns()
-        real = time.time_ns()
-        after = time.monotonic_ns()
-        if best is None or after - before < best[1]:
-            best = (real - (before + after) // 2, after - before)
-    assert best is not None
-    return best
+                offset = read_pair().offset
+                real = Interval.point(seconds * NS_PER_S + nanos)
+                self.packets.append(Packet(*found, at=real - offset))
 
 
 def _parse(data: bytes, server_port: int) -> tuple[str, int] | None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.flows.engine import COUNTED_PER_TURN
 from pytest_drainwatch.flows.process import ProtoStatus, parse_status
 from tests.loopback.rig import Agent, Rig
 from tests.loopback.servers import POD_A, POD_B, Peer, ScriptedTcp, ScriptedUdp, pong
@@ -37,6 +38,11 @@ TCP = {"address": "127.0.0.1", "port": 7001, "flows": 1}
         ({"record": "RECORD", "tcp": {"port": 1}}, "tcp lacks address, flows"),
         ({"record": "RECORD", "tcp": TCP, "tpc": TCP}, "unknown field 'tpc'"),
         ({"record": "RECORD", "tcp": TCP, "tcp_rate_hz": 0}, "tcp_rate_hz is 0"),
+        ({"record": "RECORD", "tcp": TCP, "tcp_sparse_rate_hz": 21}, "tcp_sparse_rate_hz is 21"),
+        (
+            {"record": "RECORD", "tcp": TCP, "udp_rate_hz": 5, "udp_sparse_rate_hz": 6},
+            "a number 0.01..5",
+        ),
         ({"record": "RECORD", "tcp": TCP, "dial_timeout_ns": 1.5}, "dial_timeout_ns is 1.5"),
         ({"record": "RECORD", "tcp": TCP, "source_address": "::1"}, "both IPv4 or both IPv6"),
         ({"record": "RECORD", "tcp": TCP, "target": ""}, "target"),
@@ -242,6 +248,19 @@ def test_status_says_what_the_conductor_reads(rig: Rig) -> None:
     assert read is not None
     assert (read.phase, read.tcp.on_target, read.udp.on_target) == ("holding", 2, 1)
     assert read.clocks == (probe.event("listening")["clock"],)
+
+
+def test_many_flows_are_counted_in_several_turns(rig: Rig) -> None:
+    """More than one turn takes; each flow counts once."""
+    probe, flows = rig.probe(), 2 * COUNTED_PER_TURN + 7
+    agent = rig.agent(udp=(probe.udp_port, flows), target="pod-a", udp_rate_hz=1)
+    status = agent.await_status(
+        lambda s: s["phase"] == "holding" and s["udp"]["answered"] == flows, "all answered"
+    )
+    told = status["udp"]
+    names = ("wanted", "dialled", "answered", "on_target", "alive", "target_alive")
+    assert {name: told[name] for name in names} == dict.fromkeys(names, flows)
+    assert (told["moved"], told["ended"], told["refused"]) == (0, 0, 0)
 
 
 def test_a_clocks_exchanges_are_few_and_in_causal_order(rig: Rig) -> None:

@@ -52,7 +52,7 @@ def _outside(part: Part, packets: list[Packet]) -> Iterator[str]:
         local = str(part.one(flow, Event.FLOW_CONNECTED).data["local"])
         truth = first[int(local.rpartition(":")[2])]
         end = next(o for o in part.of(flow) if o.event in ENDS)
-        if not end.at.lo - truth.doubt_ns <= truth.at_ns <= end.at.hi + truth.doubt_ns:
+        if truth.at.intersect(end.at) is None:
             yield f"{flow} {end.event} {end.at}, on the wire {truth}"
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.recording import parse_observation
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
 from tests.loopback.rig import Rig
@@ -47,6 +50,17 @@ def test_a_told_end_is_a_good_end(agent: FlowAgent) -> None:
     agent.stop()
     assert agent.status().phase == "stopped"
     assert "agent_summary" in agent.part.read_text()
+
+
+def test_a_plan_reaches_the_agent(agent: FlowAgent) -> None:
+    lo_ns = time.monotonic_ns() + 200 * NS_PER_MS
+    dense = Interval(lo_ns, lo_ns + 100 * NS_PER_MS)
+    agent.plan(iter([dense]))
+    time.sleep(0.5)
+    agent.stop()
+    lines = agent.part.read_text().splitlines()
+    told = [parse_observation(line, number) for number, line in enumerate(lines, 1)]
+    assert dense in [o.at for o in told if o.event is Event.AGENT_SENDING]
 
 
 def test_an_agent_that_was_killed_is_a_failure(agent: FlowAgent) -> None:

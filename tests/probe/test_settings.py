@@ -39,6 +39,7 @@ def refused(**settings: str) -> tuple[int, str]:
         ("DRAIN_SECONDS", "nan", "0 to 3600 seconds"),
         ("DRAIN_SECONDS", "61m", "0 to 3600 seconds"),
         ("DRAIN_SECONDS", "", "0 to 3600 seconds"),
+        ("RESPONSE_DELAY", "soon", "0 to 3600 seconds"),
         ("TCP_PORT", "65536", "a port 1..65535"),
         ("UDP_PORT", "-1", "a port 1..65535"),
         ("HTTP_PORT", "http", "a port 1..65535"),

@@ -9,8 +9,11 @@ import pytest
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Counts
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.scenario import Behavior, Scenario, matrix
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.scenario import App, Behavior, Scenario, matrix
 from pytest_drainwatch.render import terminal
+from tests.core import story as s
+from tests.core.endings import served
 from tests.core.trials import recording_of
 
 MS = NS_PER_MS
@@ -85,3 +88,34 @@ def test_counts_in_words() -> None:
     mixed = Counts(total=10, severed=10, mechanisms={"refused": 6, "rehomed": 4})
     assert terminal.counts(mixed) == "6/10 refused, 4/10 rehomed"
     assert terminal.counts(Counts(total=2, mechanisms={"none": 2})) == "2/2 survived"
+
+
+def test_a_line_for_each_container_that_ended() -> None:
+    def line(scenario: Scenario) -> str:
+        rows = [
+            " ".join(r.split()) for r in terminal.show(derive(recording_of(scenario))).splitlines()
+        ]
+        (found,) = [row for row in rows if row.startswith("ended ")]
+        return found
+
+    drained = line(Scenario())
+    assert drained.startswith("ended pod-uid-old/probe: exit by api-delete, at ")
+    assert "grace 10 s" in drained
+    assert "kill expected" not in drained, "what ends by itself needs no kill"
+    killed = line(Scenario(app=App(behavior=Behavior.IGNORE)))
+    assert "sigkill-at-grace by api-delete" in killed
+    assert "kill expected 10.04 s" in killed
+
+
+def test_hook_and_requests_in_flight_are_told() -> None:
+    seen = [
+        *served(4100),
+        s.log(Event.PROBE_STARTED, -5950, nonce="n"),
+        s.log(Event.SIGTERM_RECEIVED, 3050, nonce="n", in_flight=3, oldest_in_flight_ns=250 * MS),
+    ]
+    told = s.recording(
+        [s.accepted()], seen, s.cluster(0, 4200), config={"pre_stop": {"sleep_seconds": 3}}
+    )
+    text = terminal.show(derive(told))
+    assert "preStop completed after 3.00–3.05 s" in text
+    assert "3 in flight at SIGTERM, the oldest for 250 ms" in text

@@ -28,6 +28,7 @@ _BASE_REPOSITORY = "docker.io/drainwatch/base"
 _ARCHIVES_KEPT = 4
 _SCRATCH = ".build-"
 _ABANDONED_S = 3600.0
+_PROBE = ["/usr/bin/python3", "-u", "/probe.py"]
 _AGENT_ROOT = "opt/drainwatch"
 _AGENT_PARTS = ("__init__.py", "core", "flows")
 
@@ -79,8 +80,12 @@ def _probe_image(base: Layer, *, thin: bool) -> Image:
     return _image(
         _REPOSITORY,
         [base, content],
-        entrypoint=["/usr/bin/python3", "-u", "/probe.py"],
-        environment=["PATH=/usr/bin:/bin", f"PYTHONPATH=/{_AGENT_ROOT}", "LANG=C.UTF-8"],
+        entrypoint=_PROBE,
+        environment=[
+            *("PATH=/usr/bin:/bin", f"PYTHONPATH=/{_AGENT_ROOT}", "LANG=C.UTF-8"),
+            # Says how to start the probe where something else is to be PID 1.
+            f"DRAINWATCH_PROBE={' '.join(_PROBE)}",
+        ],
         omitted=[base] if thin else [],
     )
 

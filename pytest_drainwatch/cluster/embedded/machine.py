@@ -29,6 +29,8 @@ PROGRAMS = {
     "ip": "iproute2",
     "mmdebstrap": "mmdebstrap",
 }
+# What trials do without, and this project's own tests need.
+TEST_PROGRAMS = {"tcpdump": "tcpdump"}
 CNI_PACKAGE = "containernetworking-plugins"
 
 
@@ -104,6 +106,11 @@ def missing_packages() -> list[str]:
     if _find_cni() is None:
         packages.add(CNI_PACKAGE)
     return sorted(packages)
+
+
+def missing_test_packages() -> list[str]:
+    """The same for what this project's own tests need besides."""
+    return sorted({package for name, package in TEST_PROGRAMS.items() if not find_program(name)})
 
 
 def missing_programs() -> list[str]:

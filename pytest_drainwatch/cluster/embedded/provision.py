@@ -21,13 +21,20 @@ _TAIL_LINES = 8
 _APT_INSTALL = ("install", "--yes", "--no-install-recommends", "--no-remove")
 
 
-def set_up(versions: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -> None:
+def set_up(
+    versions: Sequence[str],
+    *,
+    log: Log,
+    agree: Callable[[str], bool],
+    for_tests: bool = False,
+) -> None:
     """Install missing programs, build binaries and images. Quick if all is there.
 
     Args:
         versions: minor versions of Kubernetes to build.
         log: takes progress.
         agree: asked with the list of packages before any is installed.
+        for_tests: get what this project's own tests need, too.
 
     Raises:
         ClusterError: something can't be had; the message names it.
@@ -35,6 +42,8 @@ def set_up(versions: Sequence[str], *, log: Log, agree: Callable[[str], bool]) -
     machine.check_rights()
     machine.check_python()
     packages = machine.missing_packages()
+    if for_tests:
+        packages += machine.missing_test_packages()
     if packages:
         _install(packages, log=log, agree=agree)
         machine.check_programs()
@@ -58,9 +67,9 @@ def _install(packages: Sequence[str], *, log: Log, agree: Callable[[str], bool])
     apt = shutil.which("apt-get")
     if apt is None:
         raise ClusterError(
-            f"programs are missing: {', '.join(machine.missing_programs())}, and this is no Debian"
-            f" or Ubuntu. Expected them on PATH. Install your distribution's {names}, then:"
-            " drainwatch setup"
+            f"programs are missing: {', '.join(machine.missing_programs() or packages)}, and this"
+            " is no Debian or Ubuntu. Expected them on PATH. Install your distribution's"
+            f" {names}, then: drainwatch setup"
         )
     if not agree(f"install with apt-get: {names}"):
         raise ClusterError(

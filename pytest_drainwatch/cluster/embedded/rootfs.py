@@ -15,9 +15,10 @@ from pytest_drainwatch.cluster.embedded.locks import locked
 
 PINNED_SUITE = "bookworm"
 # base-files brings the links of a merged /usr where a suite has them.
-PACKAGES = ("python3-minimal", "libpython3-stdlib", "base-files")
+# dash is there to be a PID 1 that keeps SIGTERM to itself (`App.pid1`).
+PACKAGES = ("python3-minimal", "libpython3-stdlib", "base-files", "dash")
 # Raise it when the recipe changes: it is part of the cache's key.
-_RECIPE = 1
+_RECIPE = 2
 _DROPPED = (
     r"usr/share/(doc|man|locale|lintian|info|bug|polkit-1)/"
     r"|var/(cache|lib/apt|log)/"
@@ -31,6 +32,8 @@ _COMPILE = (
     " compileall.compile_dir(os.path.dirname(os.__file__), quiet=1, workers=0,"
     ' invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)" || true'
 )
+# Some suites link it in a maintainer script, and none of those runs here.
+_SHELL = 'test -e "$1/bin/sh" || ln -s dash "$1/bin/sh"'
 _TAIL_LINES = 8
 
 
@@ -63,7 +66,7 @@ def root_filesystem(log: Log) -> Layer:
 
 
 def _target(suite: str) -> Path:
-    recipe = repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE))
+    recipe = repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE, _SHELL))
     key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     return cache_dir() / "rootfs" / f"{suite}-{architecture()}-{key}.tar"
 
@@ -81,6 +84,7 @@ def _make(suite: str, sources: list[Path], target: Path) -> None:
         "--variant=extract",
         f"--include={','.join(PACKAGES)}",
         f"--extract-hook={_COMPILE}",
+        f"--extract-hook={_SHELL}",
         suite,
         str(raw),
         *map(str, sources),

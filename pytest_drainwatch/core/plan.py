@@ -1,0 +1,50 @@
+"""When to look closely: the times at which a scenario makes something happen.
+
+Known beforehand, from the scenario alone; results never move them. Around each of
+them flows send densely, elsewhere sparsely: sending keeps conntrack entries alive, and
+costs processor time that the trial next door may need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.kubelet import MINIMUM_S, kill_after, sigterm_after
+from pytest_drainwatch.core.scenario import Behavior, Pid1, Scenario
+
+BEFORE_NS = NS_PER_S // 2
+# A replacement is Ready 1-3 s after the trigger, and flows move to it within a kube-proxy sync.
+REPLACED_NS = 6 * NS_PER_S
+# A node says "host unreachable" only when its neighbour table has given up, after 3 s.
+AFTER_NS = 5 * NS_PER_S
+
+
+def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
+    """The stretches to send densely in, counted from the trigger; in order, apart."""
+    app = scenario.app
+    hook_ns = app.pre_stop.lasts_ns if app.pre_stop else 0
+    grace_ns = app.grace_period_s * NS_PER_S
+    sigterm_ns = sigterm_after(app.grace_period_s, hook_ns)
+    # A hook that takes another time than meant moves the kill within this.
+    killed_ns = max(grace_ns + MINIMUM_S * NS_PER_S, kill_after(app.grace_period_s, hook_ns))
+    stretches = [
+        Interval(-BEFORE_NS, REPLACED_NS),
+        Interval(sigterm_ns - BEFORE_NS, sigterm_ns + AFTER_NS),
+        Interval(grace_ns - BEFORE_NS, killed_ns + AFTER_NS),
+    ]
+    if app.behavior is Behavior.DRAIN and app.pid1 is Pid1.PROBE:
+        drained_ns = min(sigterm_ns + app.drain_ns, killed_ns)
+        stretches.append(Interval(drained_ns - BEFORE_NS, drained_ns + AFTER_NS))
+    return _merged(stretches)
+
+
+def _merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same stretches in order; those that touch are one."""
+    apart: list[Interval] = []
+    for stretch in sorted(stretches, key=lambda at: at.lo):
+        if apart and stretch.lo <= apart[-1].hi:
+            apart[-1] = Interval(apart[-1].lo, max(apart[-1].hi, stretch.hi))
+        else:
+            apart.append(stretch)
+    return tuple(apart)

@@ -1,0 +1,7 @@
+"""Runs of their own as a fixture."""
+
+from __future__ import annotations
+
+from tests.cluster.runs import running
+
+__all__ = ["running"]
