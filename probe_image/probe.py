@@ -73,7 +73,6 @@ UDP_HEARD_NS = 5_000_000_000
 NOTED_FLOWS = 1024  # one-way flows that are counted apart
 NOTES_A_LINE = 32
 NOTES_EVERY_S = 1.0  # a line; with more flows than fit into one, their turns take longer
-RECENT_NS = 2_000_000_000  # what is recent covers between one and two of these
 NOTES_MISSING = 256  # gaps of a flow that are remembered: filled later, they were reordered
 EXIT_BAD_SETTING = 64
 EXIT_CANNOT_LISTEN = 69
@@ -243,15 +242,14 @@ class Received:
     __slots__ = (
         "count", "duplicates", "first_ns", "first_sent_ns", "first_seq", "last_ns",
         "last_sent_ns", "last_seq", "missing", "passage_max_ns", "passage_min_ns",
-        "passage_recent_ns", "recent", "reordered",
+        "reordered",
     )  # fmt: skip
 
     def __init__(self, seq: int, sent_ns: int, recv_ns: int) -> None:
         self.first_seq = self.last_seq = seq
         self.first_sent_ns = self.last_sent_ns = sent_ns
         self.first_ns = self.last_ns = recv_ns
-        self.passage_min_ns = self.passage_max_ns = self.passage_recent_ns = recv_ns - sent_ns
-        self.recent = (recv_ns, self.passage_max_ns)  # since when, the longest before that
+        self.passage_min_ns = self.passage_max_ns = recv_ns - sent_ns
         self.count = 1
         self.duplicates = self.reordered = 0
         self.missing: dict[int, None] = {}
@@ -277,18 +275,10 @@ class Received:
         passage_ns = recv_ns - sent_ns
         self.passage_min_ns = min(self.passage_min_ns, passage_ns)
         self.passage_max_ns = max(self.passage_max_ns, passage_ns)
-        since_ns, _ = self.recent
-        if recv_ns - since_ns > RECENT_NS:
-            self.recent = (recv_ns, self.passage_recent_ns)
-            self.passage_recent_ns = passage_ns
-        elif passage_ns > self.passage_recent_ns:
-            self.passage_recent_ns = passage_ns
 
     def told(self, flow: str) -> dict[str, object]:
-        kept = ("missing", "recent")
-        numbers = {name: getattr(self, name) for name in self.__slots__ if name not in kept}
-        longest_ns = max(self.passage_recent_ns, self.recent[1])
-        return {"flow": flow, **numbers, "passage_recent_ns": longest_ns}
+        numbers = {name: getattr(self, name) for name in self.__slots__ if name != "missing"}
+        return {"flow": flow, **numbers}
 
 
 class Notes:

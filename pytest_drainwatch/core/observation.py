@@ -49,7 +49,6 @@ class Event(StrEnum):
     FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
     FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,
     #                                  rtt_min_ns, rtt_max_ns, late, duplicates, reordered,
-    #                                  rtt_recent_ns: the longest of its last seconds,
     #                                  lost, lost_first_seq, lost_last_seq: single losses
     FLOW_UNANSWERED = "flow_unanswered"  # first_seq, last_seq, count, first_sent_ns, last_sent_ns
     FLOW_SENT = "flow_sent"  # one-way: first_seq, last_seq, count, first_sent_ns, last_sent_ns;
@@ -109,8 +108,7 @@ class Event(StrEnum):
     TCP_LINE_REFUSED = "tcp_line_refused"  # peer, reason, length: it closed that connection
     UDP_RECEIVED = "udp_received"  # final, untold; flows: one-way ones, since the start: [{flow,
     #                     first_seq, last_seq, count, duplicates, reordered, first_sent_ns,
-    #                     last_sent_ns, first_ns, last_ns, passage_min_ns, passage_max_ns,
-    #                     passage_recent_ns: the longest of its last seconds}]
+    #                     last_sent_ns, first_ns, last_ns, passage_min_ns, passage_max_ns}]
     EXITING = "exiting"  # code
     FATAL = "fatal"  # message
 

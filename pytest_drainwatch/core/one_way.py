@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.clock import Clock
-from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import merge
@@ -28,6 +28,7 @@ from pytest_drainwatch.core.transitions import (
     Transition,
 )
 
+JITTER_NS = 1 * NS_PER_MS  # what a passage may take beyond the shortest one
 _OURS = frozenset({Event.FLOW_SENT, Event.FLOW_OPEN_AT_END})
 _LEAVING = frozenset({CONTAINER_TERMINATED, POD_DELETION_TIMESTAMP_SET, POD_OBJECT_DELETED})
 
@@ -45,8 +46,8 @@ class Receipt:
     last_sent_ns: int
     first: Interval
     last: Interval
+    passage_min_ns: int
     passage_max_ns: int
-    passage_recent_ns: int
     reordered: int
     duplicates: int
     final: bool  # nothing can have been received after it was told
@@ -134,7 +135,7 @@ def _placed(
         return None
     # Offsets lie within the exchanges' bounds; nothing is received before it was sent.
     longest_ns = integer(row.get("passage_max_ns"))
-    recent_ns = integer(row.get("passage_recent_ns"), longest_ns)
+    shortest_ns = integer(row.get("passage_min_ns"), longest_ns)
     first_sent_ns, last_sent_ns = (
         integer(row.get("first_sent_ns")),
         integer(row.get("last_sent_ns")),
@@ -149,8 +150,8 @@ def _placed(
         last_sent_ns=last_sent_ns,
         first=_not_before(first_sent_ns, Interval.point(first_ns) + starts),
         last=_not_before(last_sent_ns, Interval.point(last_ns) + ends),
+        passage_min_ns=max(0, shortest_ns + max(starts.hi, ends.hi)),
         passage_max_ns=max(0, longest_ns + max(starts.hi, ends.hi)),
-        passage_recent_ns=max(0, recent_ns + ends.hi),
         reordered=integer(row.get("reordered")),
         duplicates=integer(row.get("duplicates")),
         final=final,
@@ -221,8 +222,8 @@ def _received(flow: str, receipt: Receipt, previous: Receipt | None) -> list[Obs
             last_seq=receipt.last_seq,
             count=receipt.count,
             last_sent_ns=receipt.last_sent_ns,
+            rtt_min_ns=receipt.passage_min_ns + JITTER_NS,
             rtt_max_ns=receipt.passage_max_ns,
-            rtt_recent_ns=receipt.passage_recent_ns,
             reordered=receipt.reordered,
             duplicates=receipt.duplicates,
             lost=max(0, span - receipt.count),

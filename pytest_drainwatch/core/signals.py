@@ -1,9 +1,9 @@
 """A flow's observations as the table's signals; the only arithmetic is where an end lies.
 
-A UDP path breaks after the send of the last exchange that worked and before the
-first sign that it does not work any more. Silence is such a sign one round trip
-after the first send that was lost; the longest one of the seconds before stands for
-it, for the first of all, while many flows start at once, can be a hundred times as long.
+A UDP path breaks after the last request that was served was sent, and before the first
+sign that it does not serve any more. A request that was lost is such a sign as soon as
+it got there: for its way the shortest round trip of the flow is allowed. How long it
+waited in a dying process is that process's affair, and no part of the path.
 
 What the client did not see while it was stalled is no sign of anything: silence
 counts without the stalls in it, and a connection that ended while the machine slept
@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.flow import Proto, Signal
-from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
@@ -31,6 +31,8 @@ QUIET_NS = 1 * NS_PER_S
 # that lost none of so many before, the first one is not chance either.
 SIGNS_OF_A_BREAK = 2
 LOSSLESS_AFTER = 60
+# From a send's stamp to the far end of a short path, kernels included.
+PASSAGE_NS = 1 * NS_PER_MS
 # A deadline of the client's own making: evidence about the client, never about the peer.
 OWN_DEADLINE = "deadline"
 ICMP_UNREACHABLE_V4, ICMP_PORT_V4 = 3, 3
@@ -105,7 +107,7 @@ class _Path:
         self.answers = False
         self.last_good_ns: int | None = None
         self.rtt_max_ns = 0
-        self.rtt_recent_ns = 0
+        self._rtt_min_ns: int | None = None
         self._good = 0
         self._lost_by_chance = 0  # those after which the same responder went on
         # A run of losses is written when it ends, which may be after the sign that it led to.
@@ -115,13 +117,18 @@ class _Path:
         self.answers = True
         before_ns = seen.at.lo if self.last_good_ns is None else self.last_good_ns
         self.last_good_ns = integer(seen.data.get("last_sent_ns"), seen.at.lo)
-        longest_ns = integer(seen.data.get("rtt_max_ns"), 0)
-        self.rtt_max_ns = max(self.rtt_max_ns, longest_ns)
-        # An older recording does not tell the recent ones apart.
-        self.rtt_recent_ns = integer(seen.data.get("rtt_recent_ns"), self.rtt_max_ns)
+        self.rtt_max_ns = max(self.rtt_max_ns, integer(seen.data.get("rtt_max_ns"), 0))
+        shortest_ns = integer(seen.data.get("rtt_min_ns"), self.rtt_max_ns)
+        known_ns = self._rtt_min_ns
+        self._rtt_min_ns = shortest_ns if known_ns is None else min(known_ns, shortest_ns)
         self._good += integer(seen.data.get("count"), 0)
         self._lost_by_chance += integer(seen.data.get("lost"), 0)
         self._lost_by_chance += sum(before_ns < _first_ns(run) < seen.at.lo for run in self._lost)
+
+    @property
+    def passage_ns(self) -> int:
+        """How long a request may be on its way."""
+        return max(PASSAGE_NS, self._rtt_min_ns or 0)
 
     def broke(self, at: Interval, sign: Observation) -> Interval:
         """Where the path broke, if ``sign`` at ``at`` is how it showed."""
@@ -129,7 +136,7 @@ class _Path:
             return at
         lo = min(self.last_good_ns, at.hi)
         first_ns = self._first_lost_ns(lo, at.hi, sign)
-        hi = at.hi if first_ns is None else min(at.hi, first_ns + self.rtt_recent_ns)
+        hi = at.hi if first_ns is None else min(at.hi, first_ns + self.passage_ns)
         return Interval(lo, max(lo, hi))
 
     def _first_lost_ns(self, after_ns: int, until_ns: int, sign: Observation) -> int | None:
@@ -167,7 +174,7 @@ def _unanswered(proto: Proto, seen: Observation, path: _Path, stalls: Stalls) ->
         # A datagram that nobody accepted starves nobody: that path is dark, and may come up.
         starved = proto is Proto.TCP and not path.answers
         signal = Signal.STARVE if starved else Signal.SILENCE
-        yield Step(signal, Interval(lo, max(lo, first + path.rtt_recent_ns)), seen)
+        yield Step(signal, Interval(lo, max(lo, first + path.passage_ns)), seen)
     elif waited.width >= max(QUIET_NS, 3 * path.rtt_max_ns):
         yield Step(Signal.UNANSWERED, seen.at, seen)
 

@@ -289,7 +289,7 @@ class Ledger:
             return  # late and double replies go with the next stretch
         for seq in list(stretch.overtaken):
             self._lose_overtaken(seq)
-        self._stretch = stretch.following()
+        self._stretch = Stretch()
         self._write(
             Event.FLOW_ANSWERED, run.first_ns, stretch.received_ns, stretch.data(self.responder)
         )

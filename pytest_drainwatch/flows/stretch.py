@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pytest_drainwatch.core.interval import NS_PER_S
 
 QUIET_NS = NS_PER_S  # an answer that is out for so long is not merely on its way
-RECENT_NS = NS_PER_S // 2  # what is recent covers between one and two of these
 OVERTAKEN_LIMIT = 256
 
 
@@ -41,9 +40,6 @@ class Stretch:
     received_ns: int = 0
     rtt_min_ns: int | None = None
     rtt_max_ns: int = 0
-    window_ns: int = 0  # since when rtt_now_ns counts
-    rtt_now_ns: int = 0
-    rtt_before_ns: int = 0
     reordered: int = 0
     late: int = 0
     duplicates: int = 0
@@ -51,14 +47,6 @@ class Stretch:
     lost: int = 0
     lost_first_seq: int = 0
     lost_last_seq: int = 0
-
-    def following(self) -> Stretch:
-        """The next one: what the path's round trips were of late stays known."""
-        return Stretch(
-            window_ns=self.window_ns,
-            rtt_now_ns=self.rtt_now_ns,
-            rtt_before_ns=self.rtt_before_ns,
-        )
 
     def add(self, seq: int, sent_ns: int, received_ns: int) -> None:
         """The next request was answered."""
@@ -81,10 +69,6 @@ class Stretch:
     def _round_trip(self, sent_ns: int, received_ns: int) -> None:
         self.received_ns = received_ns
         rtt_ns = received_ns - sent_ns
-        if received_ns - self.window_ns > RECENT_NS:
-            self.window_ns, self.rtt_before_ns, self.rtt_now_ns = received_ns, self.rtt_now_ns, 0
-        if rtt_ns > self.rtt_now_ns:
-            self.rtt_now_ns = rtt_ns
         if rtt_ns > self.rtt_max_ns:
             self.rtt_max_ns = rtt_ns
         if self.rtt_min_ns is None or rtt_ns < self.rtt_min_ns:
@@ -101,7 +85,6 @@ class Stretch:
             "last_sent_ns": run.last_ns,
             "rtt_min_ns": self.rtt_min_ns,
             "rtt_max_ns": self.rtt_max_ns,
-            "rtt_recent_ns": max(self.rtt_now_ns, self.rtt_before_ns),
             "late": self.late,
             "duplicates": self.duplicates,
         }

@@ -175,15 +175,16 @@ def test_a_udp_end_lies_after_the_last_good_send_and_before_the_first_bad_sign()
     life = live(Proto.UDP, [*s.alive(UDP, 4999), icmp(5060)], {OLD})
     assert life.end == at(4998.8, 5061)
     quiet = live(Proto.UDP, [*s.alive(UDP, 4999), GONE, end(UDP)], {OLD})
-    assert quiet.end == at(4998.8, 5000.4)  # first lost send + the longest round trip
+    assert quiet.end == at(4998.8, 5001)  # the first lost send, and a millisecond for its way
 
 
-def test_a_silence_begins_one_round_trip_of_late_after_the_first_lost_send() -> None:
+def test_a_lost_request_is_allowed_the_shortest_round_trip_for_its_way() -> None:
+    """Not the longest: that is how long requests wait in the workload, not how far it is."""
     connected, first, stretch = s.alive(UDP, 4999)
-    slow = {**stretch.data, "rtt_max_ns": 300_000_000, "rtt_recent_ns": 600_000}
-    seen = s.client(Event.FLOW_ANSWERED, UDP, stretch.at, **slow)
+    far = {**stretch.data, "rtt_min_ns": 30_000_000, "rtt_max_ns": 300_000_000}
+    seen = s.client(Event.FLOW_ANSWERED, UDP, stretch.at, **far)
     life = live(Proto.UDP, [connected, first, seen, GONE, end(UDP)], {OLD})
-    assert life.end == at(4998.8, 5000.6)
+    assert life.end == at(4998.8, 5030)
 
 
 def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> None:
@@ -194,7 +195,7 @@ def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> No
 def test_the_first_of_several_losses_is_where_the_path_broke() -> None:
     """The new pod may be heard seconds later; the old one was gone by the first loss."""
     history = [*s.alive(UDP, 4999), LOST, moved(hi=7000)]
-    assert live(Proto.UDP, history, {OLD, NEW}).end == at(4998.8, 5000.4)
+    assert live(Proto.UDP, history, {OLD, NEW}).end == at(4998.8, 5001)
     # One datagram may be lost by chance, and the path have held until the move…
     once = [s.unanswered(UDP, 5000, 5000, 1), moved(hi=5017)]
     chance = s.unanswered(UDP, 2000, 2000, 1)
@@ -206,7 +207,7 @@ def test_the_first_of_several_losses_is_where_the_path_broke() -> None:
         assert live(Proto.UDP, [*start, *before, *once], {OLD, NEW}).end == at(4998.8, 5017)
     # …but not if it is the first one of all.
     clean = live(Proto.UDP, [*s.alive(UDP, 4999), *once], {OLD, NEW})
-    assert clean.end == at(4998.8, 5000.4)
+    assert clean.end == at(4998.8, 5001)
 
 
 def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:
@@ -216,7 +217,7 @@ def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:
     )
     run = s.unanswered(UDP, 5000, 12_000, 420)
     life = live(Proto.UDP, [*s.alive(UDP, 4999), late, run, end(UDP)], {OLD})
-    assert life.end == at(4998.8, 5000.4)
+    assert life.end == at(4998.8, 5001)
     assert classify(life) == (Outcome.SEVERED, Mechanism.UNREACHABLE)
     # A refusal of the very first datagram that got no answer is the first sign itself.
     first = s.client(Event.FLOW_ICMP, UDP, at(5002, 5003), type=3, code=3, errno="E", seq=101)

@@ -158,27 +158,6 @@ def test_a_bad_path_fills_no_disk(lost: int) -> None:
     assert [o.event for o in books.seen[before:]][-1] is Event.FLOW_UNANSWERED
 
 
-def test_what_round_trips_took_of_late_is_told_beside_the_longest() -> None:
-    """The first one, while thousands of flows start, says little about the path seconds later."""
-    books = Books()
-    books.send()
-    books.now += 300 * MS
-    books.reply(1)
-    books.exchange(1)
-    books.ledger.event(Event.FLOW_ANNOUNCED, books.now, books.now)  # closes the stretch
-    books.exchange(1)
-    books.ledger.event(Event.FLOW_ANNOUNCED, books.now, books.now)
-    books.exchange(300)  # five seconds
-    books.close()
-    longest = [
-        (o.data["rtt_max_ns"], o.data["rtt_recent_ns"])
-        for o in books.seen
-        if o.event is Event.FLOW_ANSWERED
-    ]
-    # A stretch of one exchange does not make the path a quick one.
-    assert longest == [(301 * MS, 301 * MS), (MS, 301 * MS), (MS, MS)]
-
-
 def test_an_old_responder_s_reply_does_not_count_as_the_new_one_s() -> None:
     books = Books()
     books.exchange(3)
