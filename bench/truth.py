@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.pcap import FIN, RST, Kind, Packet
-from pytest_drainwatch.core.classify import Mechanism
 from pytest_drainwatch.core.document import Report
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Mechanism
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.moments import start_of
 from pytest_drainwatch.core.observation import Event

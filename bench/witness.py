@@ -15,7 +15,7 @@ from bench.wallclock import Translation, WallClock
 from pytest_drainwatch.cluster import Cluster
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
 from pytest_drainwatch.core.document import Report
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import Recording, loads

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
-    from pytest_drainwatch.core.ending import EndedBy, Initiator, PreStopOutcome
+    from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
+    from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
     from pytest_drainwatch.core.scenario import (
         App,
         Behavior,
@@ -37,12 +37,12 @@ _HOMES = {
     "Scenario": "core.scenario",
     "Trigger": "core.scenario",
     "matrix": "core.scenario",
-    "Mechanism": "core.classify",
-    "Outcome": "core.classify",
-    "Role": "core.classify",
-    "EndedBy": "core.ending",
-    "Initiator": "core.ending",
-    "PreStopOutcome": "core.ending",
+    "Mechanism": "core.flow.classify",
+    "Outcome": "core.flow.classify",
+    "Role": "core.flow.classify",
+    "EndedBy": "core.pod.ending",
+    "Initiator": "core.pod.ending",
+    "PreStopOutcome": "core.pod.ending",
     "Trial": "trial",
     "TrialVoid": "trial",
 }

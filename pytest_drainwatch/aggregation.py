@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch import report as own
-from pytest_drainwatch.core.aggregate import AGGREGATE_SCHEMA, Aggregate, Repeat, pool
-from pytest_drainwatch.core.repeat import repeat as own_repeat
+from pytest_drainwatch.core.repeats.aggregate import AGGREGATE_SCHEMA, Aggregate, Repeat, pool
+from pytest_drainwatch.core.repeats.repeat import repeat as own_repeat
 from pytest_drainwatch.upstream import repeat as upstream
 from pytest_drainwatch.upstream.convert import ConversionError, rejudge
 from pytest_drainwatch.upstream.document import UpstreamReport
@@ -41,7 +41,8 @@ def aggregate(folder: Path) -> Aggregate:
     """Every scenario below ``folder``.
 
     Raises :class:`AggregationError` if there is no report or one cannot be read, and
-    :class:`~pytest_drainwatch.core.aggregate.PoolError` if repeats differ in their conditions.
+    :class:`~pytest_drainwatch.core.repeats.aggregate.PoolError` if repeats differ in their
+    conditions.
     """
     groups: dict[tuple[Path, str], list[_Found]] = {}
     for found in _read_all(folder):

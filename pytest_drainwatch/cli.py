@@ -184,7 +184,7 @@ def _add_aggregate(commands: Any) -> None:
 
 def _aggregate(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.aggregation import AggregationError, aggregate, dumps
-    from pytest_drainwatch.core.aggregate import PoolError
+    from pytest_drainwatch.core.repeats.aggregate import PoolError
     from pytest_drainwatch.render.aggregate import show
 
     try:

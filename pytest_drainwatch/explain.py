@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pytest_drainwatch.core.classify import Outcome, Role
 from pytest_drainwatch.core.document import Counts, FlowReport
+from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.render import terminal
 
 if TYPE_CHECKING:

@@ -215,7 +215,7 @@ def _scenario_of(item: pytest.Item) -> Scenario | None:
 
 
 def _properties(trial: Trial) -> list[tuple[str, object]]:
-    from pytest_drainwatch.core.flow import Proto
+    from pytest_drainwatch.core.flow.table import Proto
     from pytest_drainwatch.render.terminal import counts, duration, ends
 
     return [

@@ -14,7 +14,7 @@ report.json appears.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,9 +23,10 @@ from pathlib import Path
 from pytest_drainwatch import __version__, environment, preflight, report, trigger
 from pytest_drainwatch.api import ApiUnavailable, connect
 from pytest_drainwatch.cluster import Cluster, ClusterError
-from pytest_drainwatch.core.classify import Role
+from pytest_drainwatch.collect import collect
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Counts, FlowReport, PodEnd, Report, Summary
+from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.plan import dense_stretches
@@ -40,13 +41,12 @@ from pytest_drainwatch.stage import Keep, Progress, Stage, record_void
 from pytest_drainwatch.trigger import Pod, Target
 from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
-from pytest_drainwatch.workload import manifests, namespace, newcomers, probe
+from pytest_drainwatch.workload import manifests, namespace, probe
 from pytest_drainwatch.workload.logs import LogFollower, join_logs
 
 POD_READY_TIMEOUT_S = 120.0
 ENDPOINT_TIMEOUT_S = 60.0
 FLOWS_TIMEOUT_S = 45.0
-NOTES_TOLD_S, NOTES_A_LINE = 1.0, 32  # of the probe: see udp_received there
 
 __all__ = ["Trial", "TrialVoid", "deploy", "hold", "measure", "prepare", "run_trial"]
 
@@ -280,20 +280,18 @@ def measure(held: Held) -> Trial:
     with stage.phase("observe", scenario.expected_ns - scenario.settle_ns):
         closes_ns = time.monotonic_ns() + scenario.observe_ns
         everybody = len(accepted.targets) == len(held.probe.target.pods)
-        one_way = scenario.flows.udp_one_way
-        over = all_over(watch, agent, accepted.targets, everybody=everybody, one_way=one_way > 0)
+        over = all_over(
+            watch,
+            agent,
+            accepted.targets,
+            everybody=everybody,
+            one_way=scenario.flows.udp_one_way > 0,
+        )
         ended = watch_until(stage, watch, agent, closes_ns, over)
         stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
     with stage.phase("collect"):
         agent.stop()
-        if one_way:
-            # Pods tell what they received once a second, so many flows a line.
-            time.sleep(NOTES_TOLD_S * (2 + one_way // NOTES_A_LINE))
-            pods = {uid: str(fields["name"]) for uid, fields in watch.pods().items()}
-            followed = [log.uid for log in held.probe.logs]
-            newcomers.record_logs(stage.api, stage.namespace, pods, followed, stage.recorder)
-        _collect_logs(stage, held.probe.logs, accepted.targets)
-        probe.record_events(stage.api, stage.namespace, accepted.targets, stage.recorder)
+        collect(stage, watch, held.probe.logs, accepted.targets)
         watch.stop()  # writes the gaps that are still open
         recording = stage.recorder.finish(agent.part)
     with stage.phase("judge"):
@@ -362,19 +360,3 @@ def _logs_followed(logs: Sequence[LogFollower]) -> preflight.Check:
         [log.problem for log in logs if log.problem],
         hopeless=any(log.ended and not log.started for log in logs),
     )
-
-
-def _collect_logs(stage: Stage, logs: Sequence[LogFollower], ended: Collection[str]) -> None:
-    """Wait for the last lines of the pods that ended; those of the others never end."""
-    targets = [log for log in logs if log.uid in ended]
-    join_logs(targets, 2.0)
-    join_logs(logs, 0.0)
-    told = {o.subject for o in stage.recorder.observations() if o.event is Event.SIGTERM_RECEIVED}
-    for log in logs:
-        stage.recorder(log.outcome())
-    for log in targets:
-        if log.problem and log.uid not in told:
-            raise TrialVoid(
-                f"the log of pod {log.pod} was lost before its SIGTERM line: {log.problem}; "
-                "expected to follow it to its end. Look at: the kubelet's log; the API server"
-            )

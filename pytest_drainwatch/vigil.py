@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 
+from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.signals import TCP_SILENT_NS
 from pytest_drainwatch.flows.process import FlowAgent
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import RecorderError

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_drainwatch.core import causality, clock, instrument, one_way, transitions
-from pytest_drainwatch.core.classify import Role
+from pytest_drainwatch.core import causality, clock, instrument, transitions
 from pytest_drainwatch.core.document import (
     REPORT_SCHEMA,
     Bounds,
@@ -24,18 +23,20 @@ from pytest_drainwatch.core.document import (
     TrialReport,
     TriggerReport,
 )
-from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, objects, texts
 from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.pod_ends import pod_ends
+from pytest_drainwatch.core.pod.report import pod_ends
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
 from pytest_drainwatch.core.stall import stalls_of
 from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
+from pytest_drainwatch.core.udp import one_way
 
 
 def derive(recording: Recording) -> Report:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
-from pytest_drainwatch.core.continuity import Continuity
-from pytest_drainwatch.core.ending import EndedBy, Initiator, PreStopOutcome
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
 from pytest_drainwatch.core.observation import Source
+from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
+from pytest_drainwatch.core.udp.continuity import Continuity
 
 REPORT_SCHEMA = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_drainwatch.core.document import Episode, Sending, SendingStretch
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
 from pytest_drainwatch.core.observation import Event, Observation, Source

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core import clock, transitions
-from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import FlowReport
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, texts
 from pytest_drainwatch.core.observation import Event, Observation

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
-from pytest_drainwatch.core.kubelet import MINIMUM_S, kill_after, sigterm_after
+from pytest_drainwatch.core.pod.kubelet import MINIMUM_S, kill_after, sigterm_after
 from pytest_drainwatch.core.scenario import Behavior, Pid1, Scenario
 
 BEFORE_NS = NS_PER_S // 2

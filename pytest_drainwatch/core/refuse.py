@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_drainwatch.core import transitions
-from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import FlowReport
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.moments import CannotDerive, Start
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.transitions import Transition

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS, UDP_SILENT_COUNT
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.kubelet import kill_after, sigterm_after
-from pytest_drainwatch.core.signals import TCP_SILENT_NS, UDP_SILENT_COUNT
+from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
 
 E = TypeVar("E", bound=StrEnum)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pytest_drainwatch.core.classify import Outcome, Role
 from pytest_drainwatch.core.document import (
     Counts,
     FlowReport,
@@ -14,7 +13,8 @@ from pytest_drainwatch.core.document import (
     bounds,
     whole_ms,
 )
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Outcome, Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.moments import Moments
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import Header, Recording, dumps, parse_observation

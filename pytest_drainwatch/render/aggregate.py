@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
-from pytest_drainwatch.core.aggregate import Aggregate, BracketMs, MetricSummary, ScenarioSummary
+from pytest_drainwatch.core.repeats.aggregate import (
+    Aggregate,
+    BracketMs,
+    MetricSummary,
+    ScenarioSummary,
+)
 from pytest_drainwatch.render.terminal import NOT_MEASURED, table
 
 COLUMNS = ("METRIC (ms)", "MEASURED", "MIN", "MEDIAN", "MAX", "THE MEDIAN IS REALLY")

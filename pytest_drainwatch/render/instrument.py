@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pytest_drainwatch.core.document import Bounds, Episode, Sending, SendingStretch
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.document import (
     Bounds,
     Counts,
@@ -14,9 +13,10 @@ from pytest_drainwatch.core.document import (
     Report,
     TimelineEntry,
 )
-from pytest_drainwatch.core.ending import EndedBy, PreStopOutcome
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Order
+from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.render import instrument
 
 NOT_MEASURED = "not measured"

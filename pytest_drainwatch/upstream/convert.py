@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.classify import Mechanism, Outcome, classify
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.signals import OWN_DEADLINE
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.signals import OWN_DEADLINE
 from pytest_drainwatch.upstream.document import Entry, Flow, Happening, Trial
 from pytest_drainwatch.upstream.instants import within
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict
 
-from pytest_drainwatch.core.metrics import Metric
+from pytest_drainwatch.core.repeats.metrics import Metric
 from pytest_drainwatch.upstream.document import (
     EXACT,
     Behavior,

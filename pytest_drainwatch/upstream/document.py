@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from pytest_drainwatch.core.classify import Outcome
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Outcome
+from pytest_drainwatch.core.flow.table import Proto
 
 EXACT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.upstream.digest import Arm, UpstreamSummary
 from pytest_drainwatch.upstream.document import COUNTED, Happening, UpstreamReport
 

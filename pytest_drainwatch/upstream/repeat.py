@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from pytest_drainwatch.core.aggregate import Repeat
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.metrics import Instants, Reading, first_of, last_of, metrics
+from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.metrics import Instants, Reading, first_of, last_of, metrics
 from pytest_drainwatch.upstream.document import (
     Config,
     Environment,

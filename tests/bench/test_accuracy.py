@@ -11,8 +11,8 @@ import pytest
 from bench import accuracy
 from bench.tcpdump import CaptureError
 from bench.truth import Claim, Evidence, Verdict
-from pytest_drainwatch.core.classify import Mechanism
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Mechanism
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from pytest_drainwatch import App, Behavior, Scenario, Trial
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.ending import EndedBy, Initiator, PreStopOutcome
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
+from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.scenario import Pid1, PreStop, ScenarioError
 from tests.cluster.endings import FEW, asking, end_of, within
 from tests.core import story as s

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch.core.classify import classify
 from pytest_drainwatch.core.clock import clocks
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import TrialReport
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval, Order
-from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header, Recording, merge
 from pytest_drainwatch.flows.clockid import clock_id

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch import Flows, TrialVoid
-from pytest_drainwatch.core.classify import classify
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.process import FlowAgent

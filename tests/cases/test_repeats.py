@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_drainwatch.core.aggregate import PoolError, pool
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.repeat import repeat
+from pytest_drainwatch.core.repeats.aggregate import PoolError, pool
+from pytest_drainwatch.core.repeats.repeat import repeat
 from tests.core import story as s
 
 

@@ -7,11 +7,11 @@ import signal
 import pytest
 
 from pytest_drainwatch import App, Readiness, Scenario, Trial
-from pytest_drainwatch.core.continuity import RecoveredBy
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.udp.continuity import RecoveredBy
 from tests.core import story as s
 from tests.core.story import NEW, OLD
 from tests.loopback.rig import Rig, restart

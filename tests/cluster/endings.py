@@ -6,8 +6,8 @@ import pytest
 
 from pytest_drainwatch import App, Flows, Scenario, Trial
 from pytest_drainwatch.core.document import PodEnd
-from pytest_drainwatch.core.ending import Initiator
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.pod.ending import Initiator
 
 LATE_NS = 1 * NS_PER_S  # a busy machine's kubelet, which is only ever late
 FEW = Flows(tcp=4, udp=2)

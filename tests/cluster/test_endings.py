@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_drainwatch import App, Behavior, Trial
-from pytest_drainwatch.core.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.core.scenario import PreStop
 from tests.cluster.endings import FEW, asking, end_of, within
 

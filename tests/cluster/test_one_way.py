@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_drainwatch import App, Flows, Role, Scenario, Trial
-from pytest_drainwatch.core.continuity import PhaseKind, RecoveredBy
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.udp.continuity import PhaseKind, RecoveredBy
 
 pytestmark = pytest.mark.cluster
 

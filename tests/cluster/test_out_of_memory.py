@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from pytest_drainwatch import App, Scenario, Trial
-from pytest_drainwatch.core.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.core.scenario import PreStop
 from pytest_drainwatch.workload import manifests
 from tests.cluster.endings import FEW

@@ -19,9 +19,9 @@ from pytest_drainwatch import App, Flows, Mechanism, Scenario, Trial
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch.cluster import Cluster
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
-from pytest_drainwatch.core.continuity import PhaseKind
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.udp.continuity import PhaseKind
 from pytest_drainwatch.trial import Held, measure
 
 pytestmark = pytest.mark.cluster

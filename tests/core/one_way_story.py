@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_drainwatch.core.continuity import Continuity
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import FlowReport, Report
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.udp.continuity import Continuity
 from tests.core import story as s
 from tests.core.story import OLD, at
 

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.core.aggregate import PoolError, Repeat, pool
-from pytest_drainwatch.core.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import FlowReport, NodeFacts, Report
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.metrics import Instants, Metric, Reading, first_of, last_of, metrics
-from pytest_drainwatch.core.repeat import figures, repeat
+from pytest_drainwatch.core.repeats.aggregate import PoolError, Repeat, pool
+from pytest_drainwatch.core.repeats.metrics import (
+    Instants,
+    Metric,
+    Reading,
+    first_of,
+    last_of,
+    metrics,
+)
+from pytest_drainwatch.core.repeats.repeat import figures, repeat
 from pytest_drainwatch.core.scenario import Scenario
 from tests.core.trials import recording_of
 

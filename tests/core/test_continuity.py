@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.classify import Mechanism, Outcome, classify
-from pytest_drainwatch.core.continuity import ANSWERING, Continuity, PhaseKind, RecoveredBy
-from pytest_drainwatch.core.flow import Proto
-from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, classify
+from pytest_drainwatch.core.flow.life import FlowLife, live
+from pytest_drainwatch.core.flow.report import flow_reports
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.life import FlowLife, live
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.phases import continuity
+from pytest_drainwatch.core.udp.continuity import ANSWERING, Continuity, PhaseKind, RecoveredBy
+from pytest_drainwatch.core.udp.phases import continuity
 from pytest_drainwatch.flows.ledger import Ledger
 from pytest_drainwatch.flows.protocol import Reply
 from tests.core import story as s

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_drainwatch import report
-from pytest_drainwatch.core.classify import Role
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.core.ending import (
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
+from pytest_drainwatch.core.moments import CannotDerive
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.pod.ending import (
     TABLE,
     EndedBy,
     Facts,
@@ -22,9 +25,6 @@ from pytest_drainwatch.core.ending import (
     kill_time,
     pre_stop_outcome,
 )
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
-from pytest_drainwatch.core.moments import CannotDerive
-from pytest_drainwatch.core.observation import Event, Observation, Source
 from tests.core import story as s
 from tests.core.endings import NO_HOOK, TERM, end, ends, log, served, term
 from tests.core.story import NEW, OLD, at

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.classify import VERDICTS, Mechanism, Outcome, classify
-from pytest_drainwatch.core.flow import ABSORBING, TRANSITIONS, Proto, Signal, State
-from pytest_drainwatch.core.life import live
+from pytest_drainwatch.core.flow.classify import VERDICTS, Mechanism, Outcome, classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import ABSORBING, TRANSITIONS, Proto, Signal, State
 from pytest_drainwatch.core.observation import Event, Observation
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at

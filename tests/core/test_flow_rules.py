@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_drainwatch.core.classify import VERDICTS
-from pytest_drainwatch.core.flow import ABSORBING, TRANSITIONS, Signal, State
+from pytest_drainwatch.core.flow.classify import VERDICTS
+from pytest_drainwatch.core.flow.table import ABSORBING, TRANSITIONS, Signal, State
 
 S = State
 OPEN = frozenset(State) - ABSORBING - {S.NEW}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report, SendingStretch
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from tests.core import story as s
 

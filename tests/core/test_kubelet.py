@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
-from pytest_drainwatch.core.kubelet import (
+from pytest_drainwatch.core.pod.kubelet import (
     kill_after,
     kill_within,
     remaining_after,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
-from pytest_drainwatch.core.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.plan import AFTER_NS, BEFORE_NS, dense_stretches
+from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.scenario import App, Behavior, Pid1, PreStop, Scenario
 
 

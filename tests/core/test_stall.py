@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.classify import classify
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.stall import Stalls, stalls_of
 from tests.core import story as s

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.stats import (
+from pytest_drainwatch.core.repeats.stats import (
     MedianBounds,
     Statistics,
     bounded_statistics,

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.classify import Mechanism, Outcome
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report, Summary
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.sends import Sends
+from pytest_drainwatch.core.udp.sends import Sends
 from pytest_drainwatch.flows.oneway import RUNS, Run
 from pytest_drainwatch.flows.protocol import note, sequence_of, stamp_of
 from pytest_drainwatch.flows.schedule import Cadence

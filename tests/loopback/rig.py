@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_drainwatch.core.classify import classify
-from pytest_drainwatch.core.flow import Proto
-from pytest_drainwatch.core.life import live
+from pytest_drainwatch.core.flow.classify import classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import parse_observation
 from pytest_drainwatch.core.stall import stalls_of

@@ -7,11 +7,11 @@ import signal
 from typing import Any
 
 from pytest_drainwatch.core.clock import clocks
-from pytest_drainwatch.core.continuity import PhaseKind
 from pytest_drainwatch.core.document import FlowReport
-from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.one_way import told_by_the_probe
+from pytest_drainwatch.core.udp.continuity import PhaseKind
+from pytest_drainwatch.core.udp.one_way import told_by_the_probe
 from pytest_drainwatch.flows.clockid import clock_id
 from pytest_drainwatch.workload.logs import parse_log_line
 from tests.loopback.rig import LOOPBACK, Agent, Part, Probe, Rig, restart

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_drainwatch.core.classify import classify
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import classify
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.life import live
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.flows import icmp
 from pytest_drainwatch.flows.clocks import Exchanges

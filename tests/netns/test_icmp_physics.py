@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.core.continuity import Continuity, PhaseKind
-from pytest_drainwatch.core.flow import Proto
-from pytest_drainwatch.core.life import live
+from pytest_drainwatch.core.flow.life import live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.phases import continuity
+from pytest_drainwatch.core.udp.continuity import Continuity, PhaseKind
+from pytest_drainwatch.core.udp.phases import continuity
 from tests.loopback.rig import Agent, Part, Probe, Rig
 from tests.netns.network import Host, Network, link_to
 

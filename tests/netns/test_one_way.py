@@ -9,9 +9,9 @@ import time
 import pytest
 
 from pytest_drainwatch.core.clock import clocks
-from pytest_drainwatch.core.flow_report import flow_reports
+from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.one_way import told_by_the_probe
+from pytest_drainwatch.core.udp.one_way import told_by_the_probe
 from pytest_drainwatch.flows.clockid import clock_id
 from pytest_drainwatch.workload.logs import parse_log_line
 from tests.loopback.rig import Agent, Probe, Rig

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch.core.classify import Mechanism, Outcome
+from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.upstream.convert import ConversionError, Rejudged, rejudge
 from pytest_drainwatch.upstream.document import Flow, UpstreamReport

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.flow import Proto, Signal
+from pytest_drainwatch.core.flow.table import Proto, Signal
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation

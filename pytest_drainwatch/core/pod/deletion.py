@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core import transitions
-from pytest_drainwatch.core.container_life import Life
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer_or_none
 from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Observation
+from pytest_drainwatch.core.pod.container_life import Life
 from pytest_drainwatch.core.transitions import Transition
 
 

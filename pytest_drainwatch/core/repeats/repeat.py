@@ -10,12 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pytest_drainwatch.core.aggregate import Repeat
-from pytest_drainwatch.core.classify import Outcome, Role
 from pytest_drainwatch.core.document import Bounds, Environment, FlowReport, NodeFacts, Report
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Outcome, Role
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.metrics import Instants, Metric, Reading, first_of, last_of, metrics
+from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.metrics import (
+    Instants,
+    Metric,
+    Reading,
+    first_of,
+    last_of,
+    metrics,
+)
 
 # Facts that name a place or a time and do not shape a result.
 _IDLE_FACTS = frozenset({"wall_clock_start", "warnings", "provider_why", "nodes"})

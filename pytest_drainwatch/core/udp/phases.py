@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_drainwatch.core.continuity import (
+from pytest_drainwatch.core.flow.life import FlowLife
+from pytest_drainwatch.core.flow.signals import Step
+from pytest_drainwatch.core.flow.table import Proto, Signal, State
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.udp.continuity import (
     ANSWERING,
     Continuity,
     PhaseKind,
     RecoveredBy,
 )
-from pytest_drainwatch.core.flow import Proto, Signal, State
-from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
-from pytest_drainwatch.core.life import FlowLife
-from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.outage import Gap, Part, divided
-from pytest_drainwatch.core.signals import Step
+from pytest_drainwatch.core.udp.outage import Gap, Part, divided
 
 _ERRORS = frozenset(
     {Event.FLOW_ICMP, Event.FLOW_WRITE_ERROR, Event.FLOW_READ_ERROR, Event.FLOW_RESET}

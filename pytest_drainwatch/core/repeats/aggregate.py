@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core.document import Bounds, whole_ms
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.metrics import Metric, Reading
-from pytest_drainwatch.core.stats import bounded_statistics, median_bounds, statistics
+from pytest_drainwatch.core.repeats.metrics import Metric, Reading
+from pytest_drainwatch.core.repeats.stats import bounded_statistics, median_bounds, statistics
 
 AGGREGATE_SCHEMA = 1
 # What an environment says when it could not read a fact.

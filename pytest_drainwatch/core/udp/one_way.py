@@ -20,13 +20,13 @@ from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import merge
-from pytest_drainwatch.core.sends import Sends
 from pytest_drainwatch.core.transitions import (
     CONTAINER_TERMINATED,
     POD_DELETION_TIMESTAMP_SET,
     POD_OBJECT_DELETED,
     Transition,
 )
+from pytest_drainwatch.core.udp.sends import Sends
 
 JITTER_NS = 1 * NS_PER_MS  # what a passage may take beyond the shortest one
 _OURS = frozenset({Event.FLOW_SENT, Event.FLOW_OPEN_AT_END})

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.flow import (
+from pytest_drainwatch.core.flow.signals import Step, signals
+from pytest_drainwatch.core.flow.table import (
     ENDLESS,
     LIVING,
     PUSHED,
@@ -17,7 +18,6 @@ from pytest_drainwatch.core.flow import (
 )
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Observation
-from pytest_drainwatch.core.signals import Step, signals
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from pytest_drainwatch.core.classify import Role, classify
 from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
-from pytest_drainwatch.core.flow import Proto
+from pytest_drainwatch.core.flow.classify import Role, classify
+from pytest_drainwatch.core.flow.life import FlowLife, live
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer
-from pytest_drainwatch.core.life import FlowLife, live
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.phases import continuity
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
+from pytest_drainwatch.core.udp.phases import continuity
 
 
 def flow_reports(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pytest_drainwatch.core.flow import Proto, State
-from pytest_drainwatch.core.life import FlowLife
+from pytest_drainwatch.core.flow.life import FlowLife
+from pytest_drainwatch.core.flow.table import Proto, State
 
 
 class Outcome(StrEnum):

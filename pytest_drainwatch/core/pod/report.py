@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_drainwatch.core import clock, ending, kubelet
-from pytest_drainwatch.core.classify import Role
-from pytest_drainwatch.core.container_life import Life, lives, pod_records
-from pytest_drainwatch.core.deletion import Deletion
+from pytest_drainwatch.core import clock
 from pytest_drainwatch.core.document import PodEnd, bounds
-from pytest_drainwatch.core.ending import EndedBy, KillTime, PreStopOutcome
+from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
 from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.pod import ending, kubelet
+from pytest_drainwatch.core.pod.container_life import Life, lives, pod_records
+from pytest_drainwatch.core.pod.deletion import Deletion
+from pytest_drainwatch.core.pod.ending import EndedBy, KillTime, PreStopOutcome
 from pytest_drainwatch.core.transitions import Transition
 
 SIGKILL_CODE, SIGKILL = 137, 9

@@ -1,0 +1,1 @@
+"""Who ended a container, measured against what the kubelet promises."""
