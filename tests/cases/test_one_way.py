@@ -29,7 +29,7 @@ def test_c01_scaled_to_zero_is_a_black_hole_with_bounds() -> None:
     assert (flow.outcome, flow.mechanism) == ("severed", "silence")
     lo, hi = ms_of(flow.terminal_ns)
     assert lo == sent_at(OLD_LAST)
-    # The first that nobody received was sent up to 2 ms late, and 0.3 ms is a passage.
+    # The first that nobody received was sent up to 2 ms late; a passage takes 0.3 ms, or 1 more.
     assert hi == sent_at(OLD_LAST) + RATE_MS + 2 + 0.3 + 1
     told = told_of(flow)
     assert (told.answered, told.lost) == (OLD_LAST, LAST_SEQ - OLD_LAST)
