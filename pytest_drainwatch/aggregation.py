@@ -7,6 +7,7 @@ that is ``<run>/<scenario>/r00/report.json``, in the ancestor's ``arm-X/trial-00
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +74,37 @@ def dumps(found: Aggregate) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
+def reports_below(folder: Path) -> list[Path]:
+    """Every report.json in ``folder`` and below it; links to folders are not followed.
+
+    Raises :class:`AggregationError` for a folder that cannot be looked into: what lies
+    in it would be left out of the figures, and nobody would know.
+    """
+
+    def refuse(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise AggregationError(
+                f"{error.filename}: no such folder; expected one that holds reports"
+            ) from error
+        raise AggregationError(
+            f"{error.filename}: cannot look into this folder: {error.strerror}; expected to read "
+            "all of it, for without it the figures would be those of a selection"
+        ) from error
+
+    return sorted(
+        Path(place, "report.json")
+        for place, _, files in os.walk(folder, onerror=refuse)
+        if "report.json" in files
+    )
+
+
 def _read_all(folder: Path) -> Iterator[_Found]:
-    if not folder.is_dir():
-        raise AggregationError(f"{folder}: no such folder; expected one that holds reports")
-    paths = sorted(folder.rglob("report.json"))
+    if folder.is_file():
+        raise AggregationError(
+            f"{folder}: this is a file; expected a folder that holds reports. "
+            f"One report is read by: drainwatch show {folder}"
+        )
+    paths = reports_below(folder)
     if not paths:
         singles = sorted(path for path in folder.glob("*.json") if path.name not in _DIGESTS)
         if not singles:
@@ -97,8 +125,15 @@ def _without_copies(paths: Sequence[Path]) -> Iterator[Path]:
         below.setdefault(path.parent.parent, []).append(path)
     for path in paths:
         trials = below.get(path.parent, ())
-        if not any(trial.read_bytes() == path.read_bytes() for trial in trials):
+        if not any(_bytes(trial) == _bytes(path) for trial in trials):
             yield path
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise AggregationError(f"{path}: cannot read it: {error.strerror}") from error
 
 
 def _void(folder: Path, group: Path) -> Iterator[str]:
@@ -130,16 +165,15 @@ def _read(path: Path, folder: Path, group: Path, name: str | None) -> _Found:
         )
     except UpstreamError as error:
         raise AggregationError(str(error)) from error
-    except (OSError, UnicodeDecodeError, own.ReportError) as error:
+    except OSError as error:
+        raise AggregationError(f"{path}: cannot read it: {error.strerror}") from error
+    except ValueError as error:  # no text, no report, or one that contradicts itself
         raise AggregationError(f"{path}: {error}") from error
 
 
 def _is_ours(text: str) -> bool:
-    """Only our reports name their schema; what is no JSON is for the strict reader to refuse."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return False
+    """Only our reports name their schema. Raises :class:`ReportError` where there is no JSON."""
+    document = own.parse(text)
     return isinstance(document, dict) and "schema_version" in document
 
 

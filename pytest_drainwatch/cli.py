@@ -1,6 +1,7 @@
 """``drainwatch …``: the same instrument without pytest.
 
-Exit codes: 0 done, 1 a judged promise is broken, 2 usage, 3 could not measure or read.
+Exit codes: 0 done, 1 a judged promise is broken, 2 usage, 3 could not measure, read or
+write, 130 interrupted, 141 the reader of our output went away before its end (| head).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +26,15 @@ from pytest_drainwatch.core.scenario import (
     Trigger,
 )
 from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
+from pytest_drainwatch.output import (
+    CUT_OFF,
+    OutputError,
+    discard,
+    discard_where_nobody_reads,
+    write,
+    write_json,
+    write_what_can_be_shown,
+)
 
 DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # Rooms that bring commands of their own.
@@ -32,14 +43,23 @@ REGISTRARS = ("pytest_drainwatch.cluster.commands", "pytest_drainwatch.flows.com
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    write_what_can_be_shown()
     try:
-        return int(arguments.run(arguments) or DONE)
-    except BrokenPipeError:
-        # The reader of our output went away (| head); that is no failure of ours.
-        sys.stderr.close()
-        return DONE
+        try:
+            arguments = build_parser().parse_args(argv)
+            return int(arguments.run(arguments) or DONE)
+        finally:
+            write("")  # a buffer that cannot be emptied shows here, and not at exit
+    except OutputError as error:
+        discard(sys.stdout)
+        return _fail(CANNOT, f"cannot write the output: {error}")
+    except Exception as error:
+        # Where no reader left, a pipe of the measurement broke, which is another matter.
+        if isinstance(error, BrokenPipeError) and discard_where_nobody_reads():
+            return CUT_OFF
+        # Python's own exit code for a crash is 1, and a crash is no verdict.
+        traceback.print_exc()
+        return CANNOT
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -120,8 +140,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
         return _fail(130, "interrupted; the recording so far is kept")
-    print(show(measured[0].report), end="")
-    print(f"report: {folder / 'report.json'}")
+    write(show(measured[0].report) + f"report: {folder / 'report.json'}\n")
     return DONE
 
 
@@ -133,17 +152,22 @@ def _add_show(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import report
+    from pytest_drainwatch.aggregation import AggregationError, reports_below
     from pytest_drainwatch.render.terminal import show
 
     for given in arguments.results:
-        paths = sorted(given.rglob("report.json")) if given.is_dir() else [given]
+        try:
+            paths = reports_below(given) if given.is_dir() else [given]
+        except (OSError, AggregationError) as error:
+            return _fail(CANNOT, str(error))
         if not paths:
             return _fail(CANNOT, f"{given}: no report.json in this folder; was the trial void?")
         for path in paths:
             try:
-                print(show(report.loads(path.read_text(encoding="utf-8"))))
+                text = show(report.loads(path.read_text(encoding="utf-8")))
             except (OSError, UnicodeDecodeError, report.ReportError) as error:
-                return _fail(CANNOT, f"{path}: {error}")
+                return _fail(CANNOT, f"{path}: {_why(error)}")
+            write(text + "\n")
     return DONE
 
 
@@ -164,12 +188,15 @@ def _derive(arguments: argparse.Namespace) -> int:
 
     try:
         text = report.dumps(derive(loads(arguments.recording.read_text(encoding="utf-8"))))
-        if arguments.output:
-            write_atomic(arguments.output, text)
-        else:
-            print(text, end="")
     except (OSError, UnicodeDecodeError, RecordingError, CannotDerive, ClockError) as error:
-        return _fail(CANNOT, f"{arguments.recording}: {error}")
+        return _fail(CANNOT, f"{arguments.recording}: {_why(error)}")
+    if not arguments.output:
+        write_json(text)
+        return DONE
+    try:
+        write_atomic(arguments.output, text)
+    except OSError as error:
+        return _fail(CANNOT, f"{arguments.output}: cannot write it: {_why(error)}")
     return DONE
 
 
@@ -191,7 +218,10 @@ def _aggregate(arguments: argparse.Namespace) -> int:
         found = aggregate(arguments.folder)
     except (AggregationError, PoolError) as error:
         return _fail(CANNOT, str(error))
-    print(dumps(found) if arguments.json else show(found), end="")
+    if arguments.json:
+        write_json(dumps(found))
+    else:
+        write(show(found))
     return DONE
 
 
@@ -204,8 +234,12 @@ def _add_schema(commands: Any) -> None:
 def _schema(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import report
 
-    print(json.dumps(report.schema(arguments.which), indent=2))
+    write_json(json.dumps(report.schema(arguments.which), indent=2) + "\n")
     return DONE
+
+
+def _why(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _fail(code: int, text: str) -> int:

@@ -18,6 +18,12 @@ from pytest_drainwatch.cluster import Cluster
 CNI_BY_DAEMONSET = ("kindnet", "calico-node", "cilium", "kube-flannel-ds", "aws-node", "weave-net")
 
 
+def xdist_workers() -> int:
+    """How many pytest processes share this machine: each may hold a trial of its own."""
+    count = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    return max(1, int(count)) if count.isdecimal() else 1
+
+
 def gather(api: Api, cluster: Cluster, probe_image: str) -> dict[str, object]:
     """The environment record of a recording's header.
 

@@ -152,13 +152,13 @@ OPTIONS = (
         name="tcp-rate",
         parse=_count,
         metavar="HZ",
-        help="sends per second of each TCP flow (scenario's own, or 20)",
+        help="sends a second of each TCP flow while it matters, 5 else (scenario's own, or 20)",
     ),
     Option(
         name="udp-rate",
         parse=_count,
         metavar="HZ",
-        help="sends per second of each UDP flow (scenario's own, or 60)",
+        help="sends a second of each UDP flow while it matters, 10 else (scenario's own, or 60)",
     ),
     Option(
         name="settle",
@@ -170,7 +170,7 @@ OPTIONS = (
         name="observe-timeout",
         parse=parse_duration_ns,
         metavar="DURATION",
-        help="longest observation after the trigger (default: grace period + 30s)",
+        help="longest observation after the trigger (default: 30s beyond the latest kill)",
     ),
     Option(name="out", parse=_path, metavar="DIR", help="results folder (default: results)"),
     Option(

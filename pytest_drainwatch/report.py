@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from pytest_drainwatch.core.document import REPORT_SCHEMA, Report
 from pytest_drainwatch.core.recording import Header
+
+# Differences of 64-bit stamps have 20; what has more cannot be shown in milliseconds.
+MAX_DIGITS = 40
 
 
 class ReportError(ValueError):
@@ -20,14 +23,30 @@ def dumps(report: Report) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
+def parse(text: str) -> Any:
+    """The JSON of any report, ours or not. Raises :class:`ReportError` where it is none."""
+    try:
+        return json.loads(text, parse_int=_sane, parse_constant=_no_number)
+    except RecursionError:
+        why = "its values are nested too deeply to be read"
+    except ValueError as error:
+        why = str(error)
+    raise ReportError(f"not valid JSON: {why}; was the file cut off or edited?")
+
+
 def loads(text: str) -> Report:
     """Read a report. Raises :class:`ReportError`."""
     from pydantic import ValidationError
 
+    parse(text)
     try:
         report: Report = _adapter(Report).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            # Its parser is stricter: nesting beyond 200, half a surrogate pair.
+            why = first["msg"].removeprefix("Invalid JSON: ")
+            raise ReportError(f"not valid JSON: {why}; was it edited?") from error
         where = ".".join(str(part) for part in first["loc"]) or "the document"
         raise ReportError(
             f"not a pytest-drainwatch report: {where}: {first['msg']} "
@@ -64,6 +83,16 @@ def schema(which: str) -> dict[str, Any]:
         both = {"anyOf": [header, line], "$defs": definitions}
         return _titled(both, "one line of recording.jsonl: the header first, then observations")
     raise ReportError(f"no schema {which!r}, expected one of: report, recording")
+
+
+def _sane(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits, and nothing we measure has so many")
+    return int(digits)
+
+
+def _no_number(said: str) -> NoReturn:
+    raise ValueError(f"{said} is no number that JSON knows")
 
 
 def _titled(body: dict[str, Any], title: str) -> dict[str, Any]:

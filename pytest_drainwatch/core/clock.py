@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer_or_none
 from pytest_drainwatch.core.observation import Event, Observation
 
 # What two undisciplined crystals may differ by; NTP slews by up to 500 ppm, but on
@@ -113,7 +114,7 @@ def _exchange(name: str, same: bool, seen: Observation) -> Exchange:
 
 
 def _stamp(seen: Observation, name: str) -> int:
-    value = seen.data.get(name)
-    if type(value) is not int:
+    value = integer_or_none(seen.data.get(name))
+    if value is None:
         raise ClockError(f"a clock exchange needs the integer {name!r}, got {dict(seen.data)}")
     return value

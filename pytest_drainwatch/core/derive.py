@@ -7,7 +7,7 @@ the cluster say, and the probe? What lies between those?
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from pytest_drainwatch.core import causality, clock, instrument, transitions
 from pytest_drainwatch.core.document import (
@@ -26,7 +26,7 @@ from pytest_drainwatch.core.document import (
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, objects, texts
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, number, objects, texts
 from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.report import pod_ends
@@ -94,18 +94,36 @@ def derive(recording: Recording) -> Report:
 
 
 def environment(recording: Recording) -> Environment:
-    """The environment of a recording's header; unknown keys are ignored."""
-    raw = dict(recording.header.environment)
-    known: dict[str, Any] = {k: raw[k] for k in Environment.__slots__ if k in raw}
-    nodes = known.get("nodes")
+    """The environment of a recording's header; unknown keys are ignored.
+
+    A fact of another kind than expected is not known, and a warning says so.
+    """
+    raw = recording.header.environment
+    nodes, odd = raw.get("nodes"), list[str]()
+    known = _facts(Environment, "", {k: v for k, v in raw.items() if k not in _LISTS}, odd)
     if isinstance(nodes, list):
-        known["nodes"] = tuple(
-            NodeFacts(**{k: node[k] for k in NodeFacts.__slots__ if k in node})
-            for node in nodes
-            if isinstance(node, dict) and "name" in node
-        )
-    known["warnings"] = texts(raw.get("warnings"))
-    return Environment(**known)
+        named = [n for n in nodes if isinstance(n, dict) and isinstance(n.get("name"), str)]
+        odd += ["nodes"] * (len(named) < len(nodes))
+        known["nodes"] = tuple(NodeFacts(**_facts(NodeFacts, "nodes.", n, odd)) for n in named)
+    elif nodes is not None:
+        odd.append("nodes")
+    dropped = (f"{name} of the recording is no such fact and was dropped" for name in odd)
+    return Environment(**known, warnings=(*texts(raw.get("warnings")), *dropped))
+
+
+_LISTS = frozenset({"nodes", "warnings"})
+
+
+def _facts(kind: type, where: str, raw: Mapping[str, object], odd: list[str]) -> dict[str, Any]:
+    """The fields of ``kind`` that ``raw`` holds; names those of a wrong kind in ``odd``."""
+    found = {}
+    for name, hint in get_type_hints(kind).items():
+        value = raw.get(name)
+        if name in raw and (not isinstance(value, hint) or isinstance(value, bool)):
+            odd.append(where + name)
+        elif name in raw:
+            found[name] = value
+    return found
 
 
 def _workload(seen: Iterable[Observation]) -> frozenset[str]:
@@ -142,8 +160,9 @@ def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
     )
 
 
-def _retry_after(seconds: object) -> str:
-    return f"; Retry-After {seconds:g} s" if isinstance(seconds, int | float) else ""
+def _retry_after(asked: object) -> str:
+    seconds = number(asked)
+    return "" if seconds is None else f"; Retry-After {seconds:g} s"
 
 
 def _container_exits(
@@ -174,6 +193,18 @@ def _notes(
         yield f"the recording is damaged: {recording.damage}"
     if moments.sigterm is None:
         yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"
+    if moments.pods > 1:
+        yield (
+            f"{moments.pods} pods were terminated: each instant is that of the first of them, and "
+            "differences that would mix two pods are null"
+        )
+    seen = recording.observations
+    silent = start.targets - {o.subject for o in seen if o.event is Event.SIGTERM_RECEIVED}
+    if moments.sigterm is not None and silent:
+        yield (
+            f"{len(silent)} of {moments.pods} target pods told of no SIGTERM: the first one may "
+            "have been theirs, so its lower bound is the trigger"
+        )
     missing = {
         "endpoint ready:false": moments.ready_false,
         "endpoint removal": moments.endpoint_removed,

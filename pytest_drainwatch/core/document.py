@@ -106,8 +106,8 @@ class FlowReport:
     last_data_t_ms: int | None
     last_heartbeat_seq: int | None = None
     last_answered_seq: int | None = None
-    answered: int = 0
-    unanswered: int = 0
+    answered: int | None = 0  # None, here and below: of a one-way flow, and not known
+    unanswered: int | None = 0
     responders: tuple[str, ...] = ()
     detail: str | None = None
     one_way: bool = False  # nobody answers: what pods received counts as answered
@@ -243,7 +243,8 @@ class SendingStretch:
     """What the flows of one transport sent while the plan gave them one rate.
 
     ``at_ns`` are the stretch's ends, which are exact. ``flows`` had a slot in it; each
-    slot was sent at, or missed. ``late_*`` is how long after their slots sends were.
+    slot was sent at, or missed. ``late_*`` is how long after their slots sends were; a
+    missed slot counts with how late it was when it was given up.
     """
 
     proto: Proto
@@ -259,7 +260,10 @@ class SendingStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """How well the flow agent kept its schedule, and which schedule that was."""
+    """How well the flow agent kept its schedule, and which schedule that was.
+
+    ``late_*`` are those of :class:`SendingStretch`, over all of them: missed slots count.
+    """
 
     sends: int | None = None
     missed_slots: int | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pytest_drainwatch.core.document import Episode, Sending, SendingStretch
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, number
 from pytest_drainwatch.core.observation import Event, Observation, Source
 
 _KEPT = ("sends", "missed_slots", "late_p50_ns", "late_p99_ns", "late_max_ns")
@@ -20,7 +20,7 @@ def sending(seen: Iterable[Observation], t0_ns: int) -> Sending:
     for o in seen:
         if o.event is Event.AGENT_SUMMARY:
             whole = {name: integer_or_none(o.data.get(name)) for name in _KEPT}
-        elif o.event is Event.AGENT_SENDING:
+        elif o.event is Event.AGENT_SENDING and o.data.get("proto") in tuple(Proto):
             stretches.append(_stretch(o, t0_ns))
     return Sending(**whole, stretches=tuple(sorted(stretches, key=lambda s: (s.proto, s.at_ns))))
 
@@ -42,10 +42,9 @@ def stalls(seen: Iterable[Observation], t0_ns: int) -> tuple[Episode, ...]:
 
 def _stretch(seen: Observation, t0_ns: int) -> SendingStretch:
     data = seen.data
-    rate = data.get("rate_hz")
     return SendingStretch(
         proto=Proto(str(data.get("proto"))),
-        rate_hz=float(rate) if isinstance(rate, int | float) else None,
+        rate_hz=number(data.get("rate_hz")),
         at_ns=(seen.at.lo - t0_ns, seen.at.hi - t0_ns),
         flows=integer_or_none(data.get("flows")),
         **{name: integer_or_none(data.get(name)) for name in _KEPT},

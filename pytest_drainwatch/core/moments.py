@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core import clock, transitions
+from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
@@ -31,8 +32,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """Instants on the harness's clock; flow ends are already counted from t = 0."""
+    """Instants on the harness's clock; flow ends are already counted from t = 0.
 
+    Of several target pods each instant is that of the first to reach it, so a difference
+    of two may mix ``pods``.
+    """
+
+    pods: int
     sigterm: Interval | None
     deletion: Interval | None
     ready_false: Interval | None
@@ -70,9 +76,7 @@ def moments_of(
     sent, and a container that still answered had not terminated.
     """
     of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
-    # What a watch showed only after a gap over t = 0 may have happened before it.
-    blind = [o.at for o in seen if o.event is Event.WATCH_GAP and o.at.lo < start.t0_ns <= o.at.hi]
-    frames = [o for o in seen if o.event in (Event.POD, Event.ENDPOINT_SLICE)]
+    blind = Blind.of(seen, start.t0_ns)
 
     def first(event: str, proof_ns: int | None = None) -> Interval | None:
         """``proof_ns``: when something was seen that cannot be after it."""
@@ -80,19 +84,11 @@ def moments_of(
         if change is None:
             return None
         at_ns = change.received_ns
-        # Until a gap was over and something else had been seen, it may have hidden this.
-        told_ns = max((o.at.hi for o in frames if _tells(o, change) and o.at.hi < at_ns), default=0)
-        lo_ns = min([start.t0_ns, *(gap.lo for gap in blind if told_ns <= gap.hi)])
+        lo_ns = blind.since(change, start.t0_ns)
         if proof_ns is not None and proof_ns <= at_ns:  # evidence against itself bounds nothing
             lo_ns = max(lo_ns, proof_ns)
         return Interval(lo_ns, at_ns)
 
-    terms = [
-        at
-        for o in seen
-        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
-        if (at := clock.to_harness(o, clocks)) is not None
-    ]
     alive_ns = max(
         (
             integer(o.data.get("last_sent_ns"), o.at.lo)
@@ -110,7 +106,8 @@ def moments_of(
         # ShouldPodBeInEndpoints); this pod was still there, so its containers ended first.
         removed = Interval(max(removed.lo, terminated.lo), removed.hi)
     return Moments(
-        sigterm=min(terms, key=lambda at: (at.hi, at.lo), default=None),
+        pods=len(start.targets),
+        sigterm=_first_sigterm(seen, start, clocks),
         deletion=first(transitions.POD_DELETION_TIMESTAMP_SET),
         ready_false=first(transitions.ENDPOINT_READY_FALSE),
         endpoint_removed=removed,
@@ -120,15 +117,30 @@ def moments_of(
     )
 
 
-def _tells(frame: Observation, change: Transition) -> bool:
-    """Whether a frame shows that of which ``change`` is a change."""
-    if change.event.startswith("endpointslice"):
-        return frame.event is Event.ENDPOINT_SLICE
-    return frame.event is Event.POD and frame.subject == change.uid
+def _first_sigterm(
+    seen: Iterable[Observation], start: Start, clocks: Mapping[str, clock.Clock]
+) -> Interval | None:
+    """When the first of the target pods got SIGTERM, as far as they tell."""
+    terms = {
+        o.subject: at
+        for o in seen
+        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
+        if (at := clock.to_harness(o, clocks)) is not None
+    }
+    if not terms:
+        return None
+    # One that did not tell may have been the first.
+    told = terms.keys() >= start.targets
+    lo_ns = min(at.lo for at in terms.values()) if told else start.t0_ns
+    hi_ns = min(at.hi for at in terms.values())
+    return Interval(min(lo_ns, hi_ns), hi_ns)
 
 
 def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
     """When the last target flow ended; None while one of them has no end."""
+    flows = list(flows)
+    if any(flow.one_way and flow.role is None for flow in flows):
+        return None  # nobody knows whose it is
     targets = [flow for flow in flows if flow.role is Role.TARGET]
     ends = [Interval(*flow.terminal_ns) for flow in targets if flow.terminal_ns is not None]
     if not ends or len(ends) < len(targets):

@@ -95,7 +95,7 @@ class Event(StrEnum):
     PRESTOP_CALLED = "prestop_called"  # delay_ns: its httpGet hook, answered that much later
     PRESTOP_ANSWERED = "prestop_answered"
     SIGTERM_RECEIVED = "sigterm_received"  # connections, in_flight: TCP requests that it had
-    #                                        not answered, oldest_in_flight_ns
+    #                                        read and not answered, oldest_in_flight_ns
     SIGTERM_REPEATED = "sigterm_repeated"
     SIGTERM_IGNORED = "sigterm_ignored"
     READYZ_NOW_503 = "readyz_now_503"

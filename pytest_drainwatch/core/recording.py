@@ -8,13 +8,19 @@ and named in :attr:`Recording.damage`, anything else that cannot be read is an e
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer_or_none, nesting
 from pytest_drainwatch.core.observation import Event, Observation, Source
 
 RECORDING_SCHEMA = 1
+# Ours need 6; readers of JSON give up at 200 or later, each at a depth of its own.
+MAX_NESTING = 64
+_TEXTS = ("drainwatch_version", "git_commit", "trial_id", "wall_clock_start", "clock")
 
 
 class RecordingError(ValueError):
@@ -91,10 +97,10 @@ def loads(text: str) -> Recording:
 def parse_observation(line: str, number: int = 0) -> Observation:
     """Read one observation line. Raises :class:`RecordingError` with ``number``."""
     try:
-        raw = json.loads(line)
-        lo, hi = raw["at"]
-        if type(lo) is not int or type(hi) is not int:
-            raise ValueError(f"'at' holds two integers, got {raw['at']}")
+        raw = _parse(line)
+        lo, hi = (integer_or_none(stamp) for stamp in raw["at"])
+        if lo is None or hi is None:
+            raise ValueError(f"'at' holds two integers of 64 bits, got {raw['at']}")
         data = raw.get("data", {})
         if not isinstance(data, dict):
             raise ValueError("'data' is not an object")
@@ -127,9 +133,11 @@ def merge(*parts: Iterable[Observation]) -> tuple[Observation, ...]:
 
 def _load_header(line: str) -> Header:
     try:
-        raw = json.loads(line)
+        raw = _parse(line, _HEADER_DECODER)
         schema = raw["recording_schema"]
-        if not isinstance(schema, int) or schema > RECORDING_SCHEMA:
+        if type(schema) is not int:
+            raise ValueError(f"'recording_schema' is a number, got {schema!r}")
+        if schema > RECORDING_SCHEMA:
             raise RecordingError(
                 f"recording schema {schema!r} is newer than {RECORDING_SCHEMA}, the newest this "
                 "version reads; install a newer pytest-drainwatch"
@@ -137,11 +145,52 @@ def _load_header(line: str) -> Header:
         for name in ("scenario", "environment"):
             if not isinstance(raw.get(name, {}), dict):
                 raise ValueError(f"{name!r} is not an object")
+        for name in _TEXTS:
+            _text(raw, name)
         return Header(**{name: raw[name] for name in Header.__slots__ if name in raw})
     except RecordingError:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"line 1 is not a recording's header: {error!r}") from error
+
+
+def _parse(line: str, decoder: json.JSONDecoder | None = None) -> Any:
+    """The JSON of a line, if a report can repeat all of it. Raises :class:`ValueError`."""
+    try:
+        raw = (decoder or _DECODER).decode(line)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply to be read") from None
+    if line.count("[") + line.count("{") > MAX_NESTING and nesting(raw) > MAX_NESTING:
+        raise ValueError(f"its values are nested more than {MAX_NESTING} deep")
+    if "\\u" in line:
+        try:
+            _dumps(raw).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a surrogate pair, which is no text") from None
+    return raw
+
+
+def _of_64_bits(digits: str) -> int:
+    value = integer_or_none(int(digits))
+    if value is None:
+        raise ValueError(f"a number of {len(digits)} digits, which 64 bits do not hold")
+    return value
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_number(digits)
+
+
+def _no_number(said: str) -> NoReturn:
+    raise ValueError(f"{said} is no number that JSON knows")
+
+
+# Made once: a recording has a hundred thousand lines.
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
+_HEADER_DECODER = json.JSONDecoder(
+    parse_int=_of_64_bits, parse_float=_finite, parse_constant=_no_number
+)
 
 
 def _text(raw: Mapping[str, object], name: str) -> str:

@@ -103,6 +103,14 @@ class App:
     pid1: Pid1 = Pid1.PROBE
     response_delay_ns: int = 0
 
+    def __post_init__(self) -> None:
+        # "drain" is as good as Behavior.DRAIN, and must mean the very same.
+        _become(self, "behavior", Behavior)
+        _become(self, "readiness_on_drain", Readiness)
+        _become(self, "pid1", Pid1)
+        _is("pre_stop", self.pre_stop, PreStop, None)
+        _is("exit_now_reset", self.exit_now_reset, bool)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flows:
@@ -143,15 +151,14 @@ class Scenario:
 
     def __post_init__(self) -> None:
         app, flows = self.app, self.flows
-        _member("behavior", app.behavior, Behavior)
-        _member("readiness_on_drain", app.readiness_on_drain, Readiness)
-        _member("trigger", self.trigger, Trigger)
+        _is("app", app, App)
+        _is("flows", flows, Flows)
+        _become(self, "trigger", Trigger)
         _within("grace_period_s", app.grace_period_s, 0, 3600)
         _within("drain_ns", app.drain_ns, 0, 3600 * NS_PER_S)
         _within("replicas", app.replicas, 1, 50)
         # A reply that is a second late counts as none (the flow agent's QUIET_NS).
         _within("response_delay_ns", app.response_delay_ns, 0, 900 * NS_PER_MS)
-        _member("pid1", app.pid1, Pid1)
         _hook(app)
         _within("tcp flows", flows.tcp, 0, 20_000)
         _within("udp flows", flows.udp, 0, 20_000)
@@ -293,8 +300,12 @@ def _hook(app: App) -> None:
         _within("pre_stop.sleep_s", hook.sleep_s, 0, app.grace_period_s)
     if hook.http_ns is not None:
         _within("pre_stop.http_ns", hook.http_ns, 0, 3600 * NS_PER_S)
-    if hook.exec is not None and not all(isinstance(w, str) and w for w in hook.exec):
-        raise ScenarioError(f"pre_stop.exec is {hook.exec!r}, expected a command's words")
+    # A text is a sequence of texts as well: "sleep 3" would become seven words.
+    words = hook.exec if isinstance(hook.exec, tuple | list) else ()
+    if hook.exec is not None and not (words and all(isinstance(w, str) and w for w in words)):
+        raise ScenarioError(
+            f"pre_stop.exec is {hook.exec!r}, expected a command's words: ('sleep', '3')"
+        )
     _within("pre_stop.exec_lasts_ns", hook.exec_lasts_ns, 0, 7200 * NS_PER_S)
 
 
@@ -304,6 +315,16 @@ def _member(field_name: str, value: str, kind: type[E]) -> E:
     except ValueError:
         accepted = ", ".join(kind)
         raise ScenarioError(f"{field_name} is {value!r}, expected one of: {accepted}") from None
+
+
+def _become(asked: App | Scenario, field_name: str, kind: type[StrEnum]) -> None:
+    object.__setattr__(asked, field_name, _member(field_name, getattr(asked, field_name), kind))
+
+
+def _is(field_name: str, value: object, *kinds: type | None) -> None:
+    if not any(value is None if kind is None else isinstance(value, kind) for kind in kinds):
+        names = " or ".join("None" if kind is None else kind.__name__ for kind in kinds)
+        raise ScenarioError(f"{field_name} is {value!r}, expected {names}")
 
 
 def _within(field_name: str, value: int, low: int, high: int) -> None:

@@ -42,6 +42,15 @@ class Stalls:
         starts = [pause.lo for pause in _overlapping(self.paused, at)]
         return Interval(min([at.lo, *starts]), at.hi)
 
+    def delayed(self, at: Interval) -> Interval:
+        """``at`` forward to the end of the stall that it overlaps.
+
+        For what we do ourselves: a send whose stamp is followed by a stall may have gone
+        out at its end.
+        """
+        ends = [pause.hi for pause in _overlapping(self.paused, at)]
+        return Interval(at.lo, max([at.hi, *ends]))
+
     def slept(self, at: Interval) -> bool:
         """Whether the machine was suspended somewhere in ``at``."""
         return bool(_overlapping(self.suspended, at))

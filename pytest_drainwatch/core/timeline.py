@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from pytest_drainwatch.core import clock
+from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.document import FlowReport, TimelineEntry, whole_ms
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
@@ -74,23 +75,26 @@ def _cluster(
     changes: Iterable[Transition],
     t0_ns: int,
     targets: AbstractSet[str],
-    seen: Iterable[Observation],
+    seen: tuple[Observation, ...],
 ) -> Iterator[TimelineEntry]:
     """A change lies before its receipt: after the trigger if that caused it, else after the
-    workload was applied, which says little, so such an entry is marked approximate.
+    workload was applied, which says little, so such an entry is marked approximate. So is
+    one that a gap over the trigger may have hidden.
     """
+    blind = Blind.of(seen, t0_ns)
     applied = min((o.at.lo for o in seen if o.event is Event.WORKLOAD_APPLIED), default=t0_ns)
     applied -= t0_ns
     for change in changes:
         received = change.received_ns - t0_ns
         caused = change.uid in targets and received >= 0
+        since = blind.since(change, t0_ns) - t0_ns if caused else applied
         yield _entry(
-            Interval(min(0 if caused else applied, received), received),
+            Interval(min(since, received), received),
             Source.K8S,
             change.event,
             change.detail,
             subject=change.uid,
-            approximate=not caused,
+            approximate=not caused or since < 0,
         )
 
 

@@ -93,7 +93,8 @@ class _Pods:
                     f"signal={container.get('signal')} reason={container.get('reason')}"
                 )
                 yield change(CONTAINER_TERMINATED, text, container)
-            if integer(container.get("restarts")) > integer(was.get("restarts")):
+            # Restarts that the first frame counts were before anybody looked.
+            if old and integer(container.get("restarts")) > integer(was.get("restarts")):
                 text = f"{container.get('name')} restarts={container.get('restarts')}"
                 yield change(CONTAINER_RESTARTED, text, container)
         if new.get("type") == "DELETED":

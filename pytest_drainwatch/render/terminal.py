@@ -33,9 +33,11 @@ def duration(at: Bounds | None) -> str:
     seconds = max(abs(lo), abs(hi)) >= NS_PER_S
     unit, scale, digits = ("s", NS_PER_S, 2) if seconds else ("ms", NS_PER_MS, 0)
     last_digit = scale // 10**digits
-    low, high = f"{lo / scale:.{digits}f}", f"{hi / scale:.{digits}f}"
-    if low == high or hi - lo < last_digit:
-        return f"{high} {unit}"
+    if hi - lo < last_digit:
+        return f"{round(hi / last_digit) * last_digit / scale:.{digits}f} {unit}"
+    # Outward: what is shown holds what is meant.
+    low = f"{lo // last_digit * last_digit / scale:.{digits}f}"
+    high = f"{-(-hi // last_digit) * last_digit / scale:.{digits}f}"
     return f"{low} to {high} {unit}" if lo < 0 else f"{low}–{high} {unit}"
 
 
@@ -99,10 +101,14 @@ def counts(found: Counts) -> str:
     """Flow fates in words: ``10/10 announced-fin``, or several joined by commas."""
     if found.total == 0:
         return "none"
-    return ", ".join(
-        f"{number}/{found.total} {name}" if name != "none" else f"{number}/{found.total} survived"
-        for name, number in found.mechanisms.items()
-    )
+    named = {name: number for name, number in found.mechanisms.items() if name != "none"}
+    unnamed = found.total - sum(named.values())
+    survived = min(found.survived_window, unnamed)
+    # What neither survived nor has a mechanism: not measured, or ended nobody knows how.
+    rest = {"survived": survived, "not explained": unnamed - survived}
+    shown = {**named, **{name: number for name, number in rest.items() if number}}
+    text = ", ".join(f"{number}/{found.total} {name}" for name, number in shown.items())
+    return f"{text} ({found.not_measured} not measured)" if found.not_measured else text
 
 
 def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
@@ -217,7 +223,7 @@ def _flows(flows: Sequence[FlowReport]) -> list[str]:
             str(flow.mechanism),
             "-" if flow.terminal_ns is None else duration(flow.terminal_ns),
             str(_first(flow.last_heartbeat_seq, flow.last_answered_seq, "-")),
-            str(flow.answered),
+            str(_first(flow.answered, "-")),
             flow.detail or "",
         )
         for flow in flows

@@ -84,7 +84,9 @@ def observations(flow: Flow, trial: Trial) -> tuple[Observation, ...]:
 
 
 def _rejudge(flow: Flow, history: Sequence[Observation], pods: frozenset[str]) -> Rejudged:
-    life = live(flow.proto, history, pods)
+    # Without the probe's own line nobody knows its name: that makes it no stranger.
+    known = not any(o.data.get("responder") == UNNAMED for o in history)
+    life = live(flow.proto, history, pods, all_pods_known=known)
     outcome, mechanism = classify(life)
     return Rejudged(
         flow_id=flow.id,

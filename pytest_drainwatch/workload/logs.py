@@ -136,9 +136,10 @@ class LogFollower:
                 refused, whole = getattr(error, "status", None) in REFUSED, False
             over = self._last_words or (whole and self._is_over())
             if self._stop.is_set() or over:
-                self._trouble(None)
                 if over:
+                    self._trouble(None)
                     self._complete.set()
+                # Let go of while it could not be read it stays in trouble; an open stream has none.
                 return
             self._trouble(f"the log of pod {self.pod} cannot be followed: {why}")
             if time.monotonic() - opened >= STEADY_S + (STATUS_LAG_S if whole else 0):

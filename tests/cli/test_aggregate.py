@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,7 @@ from tests.upstream import example
 from tests.upstream.example import DRAINED, MOVED, flow
 
 Captured = pytest.CaptureFixture[str]
+Nobody = Callable[..., "subprocess.CompletedProcess[str]"]
 NAMES = (
     "trigger_to_first_tcp_terminal_ms",
     "trigger_to_last_tcp_terminal_ms",
@@ -247,6 +253,28 @@ def test_our_repeats_of_two_builds_are_not_pooled(run: Path, capsys: Captured) -
     assert "git_commit is 'abc1234' in drain-delete/r00 and 'other' in" in capsys.readouterr().err
 
 
+@pytest.fixture
+def as_nobody(tmp_path: Path) -> Nobody:
+    """``drainwatch …`` as a user whom file modes bind: they do not bind root."""
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may read every folder, and setpriv is not there to be somebody else")
+        # All rights gone, the user kept: whoever owns a folder is bound by its mode.
+        prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*prefix, sys.executable, "-m", "pytest_drainwatch", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    return run
+
+
 # --- what cannot be aggregated -------------------------------------------------------------
 
 
@@ -270,7 +298,16 @@ def test_a_folder_without_reports(tmp_path: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{", "not a report.json of drainwatch v0.1: the document: Invalid JSON"),
+        (
+            b"{",
+            "not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2",
+        ),
+        (
+            b'{"schema_version": 1,\n "trial": {"id',
+            "not valid JSON: Unterminated string starting at",
+        ),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"schema_version": ' + b"[" * 500 + b"]" * 500 + b"}", "recursion limit"),
         (b"{}", "drainwatch_version: is missing"),
         (b'{"schema_version": 1}', "not a pytest-drainwatch report"),
         (b"\xff\xfe", "codec can't decode"),
@@ -287,6 +324,49 @@ def test_one_unreadable_report_spoils_the_aggregate(
     error = capsys.readouterr().err
     assert str(broken) in error
     assert said in error
+
+
+def test_an_interval_that_ends_before_it_begins_names_its_report(
+    run: Path, capsys: Captured
+) -> None:
+    broken = run / "drain-delete" / "r01" / "report.json"
+    document = json.loads(broken.read_text())
+    document["trial"]["flows"][0]["terminal_ns"].reverse()
+    broken.write_text(json.dumps(document))
+    assert main(["aggregate", str(run)]) == 3
+    error = capsys.readouterr().err
+    assert f"{broken}: an interval needs lo <= hi" in error
+
+
+def test_a_file_is_no_folder(run: Path, capsys: Captured) -> None:
+    path = run / "drain-delete" / "r00" / "report.json"
+    assert main(["aggregate", str(path)]) == 3
+    error = capsys.readouterr().err
+    assert f"{path}: this is a file; expected a folder" in error
+    assert f"drainwatch show {path}" in error
+
+
+@pytest.mark.parametrize("command", ["aggregate", "show"])
+@pytest.mark.parametrize("closed", ["drain-delete/r01", "drain-delete", "."])
+def test_a_folder_that_cannot_be_looked_into_is_not_left_out(
+    run: Path, command: str, closed: str, as_nobody: Nobody
+) -> None:
+    """What the figures lacked nobody would know."""
+    opened = as_nobody(command, str(run))
+    assert (opened.returncode, opened.stderr) == (0, "")
+    (run / closed).chmod(0)
+    found = as_nobody(command, str(run))
+    assert (found.returncode, found.stdout) == (3, "")
+    assert f"{(run / closed)}: cannot look into this folder: Permission denied" in found.stderr
+
+
+def test_a_report_that_may_not_be_read_is_not_left_out(run: Path, as_nobody: Nobody) -> None:
+    closed = run / "drain-delete" / "r01" / "report.json"
+    closed.chmod(0)
+    found = as_nobody("aggregate", str(run))
+    assert (found.returncode, found.stdout) == (3, "")
+    assert str(closed) in found.stderr
+    assert "Permission denied" in found.stderr
 
 
 # --- the published matrix ------------------------------------------------------------------

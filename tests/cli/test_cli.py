@@ -59,6 +59,9 @@ def test_schemas_are_json_schemas(which: str, capsys: Captured) -> None:
         (["derive", "{}/missing"], "No such file"),
         (["derive", "{}/binary"], "binary"),
         (["derive", "{}/other.json"], "line 1"),
+        (["show", "{}/deep.json"], "deep.json: not valid JSON: its values are nested too deeply"),
+        (["derive", "{}/deep.json"], "deep.json: line 1 is not a recording's header: "),
+        (["derive", "{}/odd.jsonl"], "odd.jsonl: line 2 is not an observation: "),
     ],
 )
 def test_what_cannot_be_read_is_exit_code_3(
@@ -66,6 +69,9 @@ def test_what_cannot_be_read_is_exit_code_3(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "deep.json").write_text("[" * 100_000 + "\n")
+    header = dumps(recording_of(Scenario())).partition("\n")[0]
+    (tmp_path / "odd.jsonl").write_text(f"{header}\n{'[' * 100_000}\n")
     (tmp_path / "other.json").write_text('{"some": "thing"}\n')
     assert main([word.format(tmp_path) for word in arguments]) == 3
     assert said in capsys.readouterr().err
@@ -92,6 +98,15 @@ def test_usage_errors_are_argparses_own(arguments: list[str], capsys: Captured) 
         main(arguments)
     assert caught.value.code == 2
     assert "usage: drainwatch" in capsys.readouterr().err
+
+
+def test_derive_blames_the_output_that_it_cannot_write(
+    trial_folder: Path, capsys: Captured
+) -> None:
+    output = trial_folder / "report.json" / "again.json"
+    assert main(["derive", str(trial_folder / "recording.jsonl"), "-o", str(output)]) == 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"drainwatch: {output}: cannot write it: ")
 
 
 def test_an_unwritable_results_folder_is_exit_code_3(tmp_path: Path, capsys: Captured) -> None:

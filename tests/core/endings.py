@@ -12,6 +12,9 @@ from tests.core import story as s
 from tests.core.story import OLD
 
 NO_HOOK: dict[str, object] = {"pre_stop": None, "grace_period_seconds": 10}
+SLEEPS: dict[str, object] = {"pre_stop": {"sleep_seconds": 3}}
+EXECS: dict[str, object] = {"pre_stop": {"exec": ["flush"]}}
+ASKS: dict[str, object] = {"pre_stop": {"http_get_seconds": 1.5}}
 
 
 def ends(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import FlowReport, Report
-from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.udp.continuity import Continuity
 from tests.core import story as s
 from tests.core.story import OLD, at
@@ -77,6 +77,14 @@ def received(
 
 def started(uid: str, ms: float) -> Observation:
     return s.log(Event.PROBE_STARTED, ms, uid, nonce="n")
+
+
+def let_go(uid: str, problem: str | None = None) -> Observation:
+    """The end of a log that is still open when the trial ends; ``problem``: it broke before."""
+    data = {"container": "probe", "complete": False, "problem": problem}
+    return Observation(
+        source=Source.ORCHESTRATOR, event=Event.LOG_ENDED, at=at(END_MS), subject=uid, data=data
+    )
 
 
 def judged(*told: Sequence[Observation], client: Sequence[Observation] | None = None) -> Report:

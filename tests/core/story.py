@@ -105,12 +105,14 @@ def endpoints(
     )
 
 
-def accepted(returned_ms: float = 10, targets: tuple[str, ...] = (OLD,)) -> Observation:
+def accepted(
+    returned_ms: float = 10, targets: tuple[str, ...] = (OLD,), verb: str = "delete"
+) -> Observation:
     return Observation(
         source=Source.ORCHESTRATOR,
         event=Event.TRIGGER_ACCEPTED,
         at=at(0, returned_ms),
-        data={"verb": "delete", "attempt": 1, "targets": list(targets)},
+        data={"verb": verb, "attempt": 1, "targets": list(targets)},
     )
 
 
@@ -118,6 +120,13 @@ def log(event: Event, ms: float, uid: str = OLD, clock: str = CLOCK, **data: obj
     return Observation(
         source=Source.PROBE, event=event, at=at(ms), subject=uid, clock=clock, data=data
     )
+
+
+def total(*counts: int | None) -> int:
+    """Their sum; all of them must be known."""
+    known = [count for count in counts if count is not None]
+    assert len(known) == len(counts), counts
+    return sum(known)
 
 
 LIVE: dict[str, object] = {"name": "probe", "state": "running", "restarts": 0}

@@ -139,6 +139,17 @@ def test_equal_names_that_prove_nothing_are_noted() -> None:
     assert pool("B", [one("r00", None)]).notes == ()
 
 
+def test_a_setting_that_was_not_asked_for_is_known_and_compared() -> None:
+    """None is "no hook" there; of a place or a build it is "could not be read"."""
+    plain = one("r00", None, **{"config.pre_stop": None, "git_commit": None, "environment.os": ""})
+    assert pool("B", [plain]).notes == (
+        "not known in any repeat, so not compared: environment.os, git_commit",
+    )
+    other = one("r01", None, **{**plain.conditions, "config.pre_stop": {"kind": "sleep"}})
+    with pytest.raises(PoolError, match=r"config\.pre_stop is None in r00 and \{'kind'"):
+        pool("B", [plain, other])
+
+
 def test_nothing_cannot_be_pooled() -> None:
     with pytest.raises(PoolError, match="has no repeats"):
         pool("B", [])
@@ -270,3 +281,15 @@ def test_two_clusters_that_name_their_nodes_apart_are_pooled(own: Report) -> Non
     assert pool("x", [on("node-1", "6.1"), on("node-2", "6.1")]).repeats == ("node-1", "node-2")
     with pytest.raises(PoolError, match=r"environment\.nodes"):
         pool("x", [on("node-1", "6.1"), on("node-2", "6.8")])
+
+
+def test_repeats_in_other_namespaces_and_on_other_clusters_are_pooled(own: Report) -> None:
+    """Each trial has a namespace of its own, each xdist worker a cluster at its own address."""
+
+    def at(namespace: str, host: str) -> Repeat:
+        config = {**own.trial.config, "namespace": namespace, "target_host": host}
+        return repeat(replace(own, trial=replace(own.trial, config=config)), namespace)
+
+    pooled = pool("same", [at("dw-a", "10.0.0.1"), at("dw-b", "10.0.1.1")])
+    assert pooled.repeats
+    assert not pooled.disagreements

@@ -308,7 +308,7 @@ def test_the_books_and_the_judge_agree(path: list[tuple[str, int]]) -> None:
     outcome, mechanism = classify(life)
     ledger = client.ledger
     assert found.sent == ledger.next_seq - 1
-    assert found.sent == found.answered + found.lost + found.late + found.open
+    assert found.sent == s.total(found.answered, found.lost, found.late, found.open)
     assert (found.answered, found.reordered) == (ledger.answers, ledger.totals.reordered)
     assert found.duplicated == ledger.totals.duplicates
     # every answer is in the phase of who gave it, phases and outages alternate

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_drainwatch import report
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import TrialReport
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.moments import CannotDerive
@@ -236,6 +237,137 @@ def test_an_order_is_said_only_where_the_intervals_allow_one() -> None:
     assert term not in orders_of(s.recording([s.accepted()], drained(), s.cluster()))
 
 
+def refused(ms: float) -> list[Observation]:
+    """A UDP flow that was served until ``ms``, and refused from then on."""
+    icmp = s.client(Event.FLOW_ICMP, UDP, at(ms, ms + 1), type=3, code=3, errno="ECONNREFUSED")
+    return [*s.alive(UDP, ms - 1), icmp, s.client(Event.FLOW_OPEN_AT_END, UDP, at(59_000))]
+
+
+def reset(ms: float) -> list[Observation]:
+    return [*s.alive(TCP, ms - 1), s.client(Event.FLOW_RESET, TCP, at(ms, ms + 1), errno="E")]
+
+
+def test_the_last_flow_may_be_a_udp_one_and_the_last_tcp_flow_never_is() -> None:
+    """TCP ended before SIGTERM was logged, UDP after it; the endpoint went after both or one."""
+    frames = s.cluster(0, 5200)
+    told = derive(s.recording([s.accepted()], reset(30), refused(5190), lifecycle(), frames)).trial
+    orders = {(o.first, o.second): str(o.order) for o in told.summary.orders}
+    assert orders["sigterm", "last_flow_terminal"] == "before"
+    # Only TCP tells when a dead endpoint began to be one: connections there end at once.
+    assert orders["last_tcp_terminal", "endpoint_removed"] == "before"
+    window = told.summary.dead_endpoint_window_ns
+    assert window is not None
+    assert window[1] == 5208 * MS - 30 * MS
+    assert told.summary.sigterm_to_last_flow_terminal_ms == 5191 - 40
+
+
+def test_an_endpoint_that_went_first_is_not_said_to_have_gone_last() -> None:
+    frames = [
+        s.endpoints(-5900, (OLD, True, True, False)),
+        s.endpoints(300),
+        *[o for o in s.cluster() if o.event is Event.POD],
+    ]
+    told = orders_of(s.recording([s.accepted()], drained(), frames))
+    assert told["container_terminated", "endpoint_removed"] == "after"
+    assert told["last_tcp_terminal", "endpoint_removed"] == "after"
+
+
+def test_a_bystanders_sigterm_is_not_the_targets() -> None:
+    other = s.log(Event.SIGTERM_RECEIVED, 10, OTHER)
+    told = s.recording([s.accepted()], drained(), lifecycle(), [other], s.cluster())
+    assert derive(told).trial.summary.trigger_to_sigterm_ns == (40 * MS, 40 * MS)
+    alone = s.recording([s.accepted()], drained(), [other], s.cluster())
+    assert derive(alone).trial.summary.trigger_to_sigterm_ns is None
+
+
+def test_a_flow_that_comes_back_to_its_first_responder_ended_all_the_same() -> None:
+    flow = [
+        s.connected(UDP),
+        s.responder(UDP, OLD, -4999, -4998),
+        s.answered(UDP, OLD, -4999, 1000, (1, 20)),
+        s.responder(UDP, NEW, 999.8, 1016, previous=OLD),
+        s.answered(UDP, NEW, 1015, 2000, (21, 40)),
+        s.responder(UDP, OLD, 1999.8, 2016, previous=NEW),
+        s.answered(UDP, OLD, 2015, 3000, (41, 60)),
+    ]
+    (report,) = derive(s.recording([s.accepted()], flow, s.cluster())).trial.flows
+    assert (report.last_answered_seq, report.last_data_t_ms, report.t_terminal_ms) == (
+        20,
+        1000,
+        1016,
+    )
+
+
+def two_pods(*terms: Observation) -> TrialReport:
+    """Scaled away: two pods, the one gone long before the other."""
+    frames = [
+        *(s.pod(uid, -6000) for uid in (OLD, OTHER)),
+        s.endpoints(-5900, (OLD, True, True, False), (OTHER, True, True, False)),
+        *(s.pod(uid, 12, deletion_timestamp="then") for uid in (OLD, OTHER)),
+        s.endpoints(400, (OTHER, False, True, True)),
+        s.endpoints(6000),
+    ]
+    ends = [
+        *(s.client(Event.FLOW_RESET, TCP, at(300, 301), errno="ECONNRESET"),),
+        *(s.client(Event.FLOW_RESET, "tcp-0002", at(5900, 5901), errno="ECONNRESET"),),
+    ]
+    flows = [*s.alive(TCP, 299), *s.alive("tcp-0002", 5899, OTHER), *ends]
+    both = s.accepted(targets=(OLD, OTHER))
+    return derive(s.recording([both], flows, frames, terms)).trial
+
+
+def test_instants_of_two_pods_are_not_subtracted_from_each_other() -> None:
+    trial = two_pods(s.log(Event.SIGTERM_RECEIVED, 40), s.log(Event.SIGTERM_RECEIVED, 30, OTHER))
+    assert trial.summary.trigger_to_sigterm_ns == (30 * MS, 30 * MS)
+    assert trial.summary.dead_endpoint_window_ns is None
+    assert trial.summary.dead_endpoint_window_ms is None
+    assert trial.summary.sigterm_to_ready_false_ns is None
+    assert [(o.first, o.second) for o in trial.summary.orders] == [
+        ("sigterm", "last_flow_terminal")
+    ]
+    assert any("2 pods were terminated" in note for note in trial.notes)
+
+
+def test_a_pod_that_told_no_sigterm_may_have_been_the_first() -> None:
+    trial = two_pods(s.log(Event.SIGTERM_RECEIVED, 900, OTHER))
+    assert trial.summary.trigger_to_sigterm_ns == (0, 900 * MS)
+    assert any("1 of 2 target pods told of no SIGTERM" in note for note in trial.notes)
+
+
+def test_the_first_of_several_sigterms_lies_as_early_as_any_of_them_may() -> None:
+    """One pod's clock is known to 0.1 ms only: its SIGTERM may have been the first."""
+    vague = s.log(Event.SIGTERM_RECEIVED, 40.02, clock="boot-2/1")
+    sharp = s.log(Event.SIGTERM_RECEIVED, 40, OTHER)
+    bounds = two_pods(exchange(-1, 0), vague, sharp).summary.trigger_to_sigterm_ns
+    assert bounds is not None
+    assert bounds[1] == 40 * MS
+    assert 39.9 * MS < bounds[0] < 40 * MS
+
+
+def test_an_answer_of_one_pod_bounds_nothing_of_another() -> None:
+    """OTHER answered until 5.9 s; OLD was silent by then, and its end is shown late."""
+    ended = s.pod(OLD, 6000, deletion_timestamp="then", containers=[s.gone(0)])
+    summary = two_pods(s.pod(OLD, -5999, containers=[s.LIVE]), ended).summary
+    assert summary.trigger_to_container_terminated_ns == (0, 6000 * MS)
+
+
+def test_one_pods_container_bounds_no_other_pods_endpoint() -> None:
+    """A gap hid the slices: the endpoint that went first may have gone before the trigger."""
+    gap = Observation(
+        source=Source.K8S,
+        event=Event.WATCH_GAP,
+        at=at(-3000, 200),
+        data={"resource": "endpointslices", "reason": "410 Gone"},
+    )
+    leaving = [
+        s.pod(uid, 250, deletion_timestamp="then", containers=[s.LIVE]) for uid in (OLD, OTHER)
+    ]
+    ended = s.pod(OLD, 350, deletion_timestamp="then", containers=[s.gone(0)])
+    summary = two_pods(gap, *leaving, ended).summary
+    assert summary.trigger_to_container_terminated_ns == (0, 350 * MS)
+    assert summary.trigger_to_endpoint_removed_ns == (-3000 * MS, 400 * MS)
+
+
 def caused(deadline_ms: float, started_ms: float = -9000, term_ms: float = 40) -> Recording:
     """A drain whose bye the client reads at 5101..5101.5 ms."""
     logs = [
@@ -273,6 +405,22 @@ def test_an_effect_that_is_over_before_its_cause_is_an_error(
         derive(impossible)
     assert "cause: " in str(error.value)
     assert "effect: " in str(error.value)
+
+
+def test_how_early_an_effect_was_is_the_least_that_it_can_have_been() -> None:
+    """The bye was read by 5101.5 ms, half a millisecond before the deadline at 5102."""
+    with pytest.raises(ClockError, match=r"at least 0\.500 ms before the first"):
+        derive(caused(5102))
+
+
+def test_a_bye_for_another_reason_waits_for_no_deadline() -> None:
+    early = caused(5102)
+    other = [
+        replace(o, data={**o.data, "reason": "asked-to"}) if o.event is Event.FLOW_ANNOUNCED else o
+        for o in early.observations
+    ]
+    told = derive(replace(early, observations=tuple(other))).trial
+    assert told.flows[0].mechanism == "announced-fin"
 
 
 def test_an_unbounded_clock_places_nothing() -> None:
@@ -438,6 +586,23 @@ def test_a_gap_over_the_trigger_moves_lower_bounds_before_it() -> None:
     # ready:false was received at 20 ms, within the gap: it may have come first.
     assert found.summary.sigterm_to_ready_false_ns == (-3040 * MS, -20 * MS)
     assert found.summary.trigger_to_container_terminated_ns == (round(5099.8 * MS), 5200 * MS)
+
+
+def test_a_gap_hides_nothing_that_a_later_frame_still_showed() -> None:
+    """Right after the gap the endpoint was there and ready: it went after that."""
+    gap = Observation(
+        source=Source.K8S,
+        event=Event.WATCH_GAP,
+        at=at(-3000, 100),
+        data={"resource": "endpointslices", "reason": "410 Gone"},
+    )
+    there = s.endpoints(150, (OLD, True, True, False))
+    frames = [o for o in s.cluster() if o.event is Event.POD]
+    slices = [s.endpoints(-5900, (OLD, True, True, False)), s.endpoints(300)]
+    found = derive(s.recording([s.accepted()], drained(), frames, slices, [gap])).trial.summary
+    assert found.trigger_to_endpoint_removed_ns == (-3000 * MS, 300 * MS)
+    seen = s.recording([s.accepted()], drained(), frames, slices, [gap, there])
+    assert derive(seen).trial.summary.trigger_to_endpoint_removed_ns == (0, 300 * MS)
 
 
 def test_evidence_against_itself_bounds_nothing() -> None:

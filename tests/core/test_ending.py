@@ -9,30 +9,27 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import TrialReport
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.ending import (
     TABLE,
     EndedBy,
     Facts,
-    Hook,
     Initiator,
     KillTime,
     PreStopOutcome,
     ended_by,
     initiator,
     kill_time,
-    pre_stop_outcome,
 )
 from tests.core import story as s
-from tests.core.endings import NO_HOOK, TERM, end, ends, log, served, term
-from tests.core.story import NEW, OLD, at
+from tests.core.endings import EXECS, NO_HOOK, SLEEPS, TERM, end, ends, log, served, term
+from tests.core.story import OLD, OTHER, at
 
 MS, S = NS_PER_MS, NS_PER_S
-SLEEPS: dict[str, object] = {"pre_stop": {"sleep_seconds": 3}}
-EXECS: dict[str, object] = {"pre_stop": {"exec": ["flush"]}}
-ASKS: dict[str, object] = {"pre_stop": {"http_get_seconds": 1.5}}
 
 
 # --- the tables themselves --------------------------------------------------------------
@@ -63,7 +60,11 @@ WITNESSES = [
         Facts(ended=True, killed=True, kill_time=KillTime.AT_GRACE, sigterm_logged=None),
         EndedBy.UNKNOWN,
     ),
-    (Facts(ended=True, killed=False, sigterm_logged=True), EndedBy.EXIT),
+    (Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=True), EndedBy.EXIT),
+    (
+        Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=False),
+        EndedBy.UNKNOWN,
+    ),
     (Facts(ended=True, killed=False, sigterm_logged=False), EndedBy.EXIT_BEFORE_SIGTERM),
     (Facts(ended=True, killed=False, before_deletion=True), EndedBy.EXIT_BEFORE_SIGTERM),
     (Facts(ended=True, killed=False), EndedBy.UNKNOWN),
@@ -76,7 +77,7 @@ def test_every_row_decides_for_its_witness_and_the_table_is_total() -> None:
     assert [ended_by(facts) for facts, _ in WITNESSES] == [then for _, then in WITNESSES]
     unknowns: tuple[tuple[bool | None, ...], ...] = ((True, False, None),) * 2
     for killed, logged in itertools.product(*unknowns):
-        for ended, oom, before in itertools.product((True, False), repeat=3):
+        for ended, oom, before, by_term in itertools.product((True, False), repeat=4):
             for when in (*KillTime, None):
                 ended_by(
                     Facts(
@@ -84,6 +85,7 @@ def test_every_row_decides_for_its_witness_and_the_table_is_total() -> None:
                         oom=oom,
                         killed=killed,
                         kill_time=when,
+                        died_of_sigterm=by_term,
                         sigterm_logged=logged,
                         before_deletion=before,
                     )
@@ -154,49 +156,6 @@ def test_who_began_it(given: dict[str, Any], found: Initiator) -> None:
     assert initiator(**{**usual, **given}) is found
 
 
-def ran(lo_ms: float, hi_ms: float) -> Interval:
-    return Interval(round(lo_ms * MS), round(hi_ms * MS))
-
-
-@pytest.mark.parametrize(
-    ("hook", "found"),
-    [
-        (Hook(grace_ns=10 * S, until_sigterm=ran(20, 40), failed=True), PreStopOutcome.FAILED),
-        (Hook(grace_ns=10 * S, until_sigterm=ran(20, 40), failed=False), PreStopOutcome.COMPLETED),
-        (Hook(grace_ns=10 * S, until_sigterm=ran(20, 40), failed=None), None),
-        # What is cut off is called failed too, once its container is killed.
-        (
-            Hook(grace_ns=4 * S, until_sigterm=ran(4010, 4025), failed=True),
-            PreStopOutcome.CUT_OFF,
-        ),
-        (Hook(grace_ns=4 * S, until_sigterm=ran(4010, 4025)), PreStopOutcome.CUT_OFF),
-        (Hook(grace_ns=None, until_sigterm=ran(4010, 4025), failed=False), None),
-        (Hook(grace_ns=4 * S, until_sigterm=None, failed=True), None),
-        # The sleep action says itself how long it takes.
-        (
-            Hook(grace_ns=9 * S, lasts_ns=3 * S, until_sigterm=ran(3010, 3025)),
-            PreStopOutcome.COMPLETED,
-        ),
-        (
-            Hook(grace_ns=9 * S, lasts_ns=3 * S, until_sigterm=ran(20, 40), failed=True),
-            PreStopOutcome.FAILED,
-        ),
-        (Hook(grace_ns=9 * S, lasts_ns=3 * S, until_sigterm=ran(20, 40), failed=False), None),
-        (
-            Hook(grace_ns=4 * S, lasts_ns=3 * S, until_sigterm=ran(4100, 4200), failed=False),
-            PreStopOutcome.COMPLETED,  # the kubelet began a second late
-        ),
-        (
-            Hook(grace_ns=4 * S, lasts_ns=4 * S, until_sigterm=ran(4010, 4025), failed=False),
-            PreStopOutcome.CUT_OFF,
-        ),
-        (Hook(grace_ns=None, answered=True), PreStopOutcome.COMPLETED),
-    ],
-)
-def test_what_became_of_the_hook(hook: Hook, found: PreStopOutcome | None) -> None:
-    assert pre_stop_outcome(hook) is found
-
-
 # --- whole recordings -------------------------------------------------------------------
 
 
@@ -207,7 +166,7 @@ def test_an_exit_after_sigterm() -> None:
     assert (found.in_flight_at_sigterm, found.oldest_in_flight_ns) == (3, 250 * MS)
     assert found.deletion_ns == (0, 12 * MS)
     assert found.sigterm_ns == (40 * MS, 40 * MS)
-    assert found.expected_kill_ns == (10_040 * MS, 10_040 * MS)
+    assert found.expected_kill_ns == (10_000 * MS, 10_040 * MS)
     assert found.ended_ns == (round(5099.8 * MS), 5200 * MS)
     assert (found.pre_stop, found.pre_stop_ns) == (PreStopOutcome.NONE, None)
 
@@ -255,6 +214,54 @@ def test_a_kill_that_nobody_watched_is_not_judged() -> None:
     assert found.ended_ns == (round(6999.8 * MS), 10_100 * MS)
 
 
+@pytest.mark.parametrize(
+    ("logged_ms", "verdict"),
+    [
+        (40, EndedBy.SIGKILL_AT_GRACE),
+        (140, EndedBy.SIGKILL_AT_GRACE),
+        (350, EndedBy.SIGKILL_AT_GRACE),
+        # The kubelet may have begun so late, and somebody else have killed it a second sooner.
+        (1540, EndedBy.UNKNOWN),
+    ],
+)
+def test_a_sigterm_logged_late_makes_no_early_kill(logged_ms: float, verdict: EndedBy) -> None:
+    """A busy app's handler runs late: the kill counts from the deletion."""
+    found = end(served(10_030), log(term(logged_ms)), s.cluster(137, 10_100))
+    assert found.ended_by is verdict
+    assert found.expected_kill_ns == (10_000 * MS, round((10_000 + logged_ms) * MS))
+    early = end(served(9900), log(term(logged_ms)), s.cluster(137, 9990))
+    assert early.ended_by is EndedBy.KILLED_EARLY
+
+
+@pytest.mark.parametrize(
+    ("ended_ms", "verdict"), [(1990, EndedBy.KILLED_EARLY), (2050, EndedBy.UNKNOWN)]
+)
+def test_two_seconds_count_from_the_deletion_where_the_grace_was_shortened(
+    ended_ms: float, verdict: EndedBy
+) -> None:
+    shorter = s.pod(
+        OLD, 100, containers=[s.LIVE], deletion_timestamp="then", deletion_grace_period_s=1
+    )
+    frames = s.cluster(137, ended_ms)
+    found = end(served(ended_ms - 40), log(term(1500)), [shorter], frames)
+    assert found.ended_by is verdict
+    assert found.expected_kill_ns is None
+
+
+def test_a_sigterm_before_the_deletion_starts_no_grace_period_of_its() -> None:
+    """A failed liveness probe had begun its end: when the kill is due, nothing says."""
+    leaving = {"deletion_timestamp": "then", "deletion_grace_period_s": 10}
+    other = [
+        s.log(Event.SIGTERM_RECEIVED, -6500, uid=OTHER, nonce="o"),
+        s.pod(OTHER, -6000, containers=[s.LIVE]),
+        s.pod(OTHER, 100, containers=[s.LIVE], **leaving),
+        s.pod(OTHER, 150, containers=[s.gone(137)], **leaving),
+    ]
+    found = ends(served(5100), log(TERM), s.cluster(0, 5200), other)[1]
+    assert found.sigterm_ns == (-6500 * MS, -6500 * MS)
+    assert (found.expected_kill_ns, found.ended_by) == (None, EndedBy.UNKNOWN)
+
+
 def test_a_late_kill_is_one_at_grace_and_says_how_late() -> None:
     """Case C24 on an old kubelet: twice the grace period."""
     found = end(served(20_000), log(TERM), s.cluster(137, 20_100))
@@ -268,6 +275,21 @@ def test_an_exit_without_sigterm() -> None:
     assert found.ended_by is EndedBy.EXIT_BEFORE_SIGTERM
     found = end(served(20), log(complete=False), s.cluster(0, 300))
     assert found.ended_by is EndedBy.UNKNOWN
+
+
+@pytest.mark.parametrize("gone", [{"exit_code": 143}, {"exit_code": 0, "signal": 15}])
+def test_a_death_by_sigterm_is_no_exit_before_it(gone: dict[str, object]) -> None:
+    """Without a handler the log is complete and silent: who sent the signal, nothing says."""
+    state: dict[str, object] = {"reason": "Error", **gone}
+    found = end(served(40), log(), s.cluster(end_ms=100, gone=state))
+    assert found.ended_by is EndedBy.UNKNOWN
+    assert any("death by SIGTERM" in text for text in found.evidence)
+    handled = end(served(90), log(TERM), s.cluster(end_ms=100, gone=state))
+    assert handled.ended_by is EndedBy.EXIT
+    other = end(
+        served(40), log(), s.cluster(end_ms=100, gone={**state, "exit_code": 1, "signal": None})
+    )
+    assert other.ended_by is EndedBy.EXIT_BEFORE_SIGTERM
 
 
 @pytest.mark.parametrize(
@@ -328,81 +350,51 @@ def test_a_deletion_that_nobody_watched_may_precede_the_trigger() -> None:
     assert end(served(10_050), log(), s.cluster(137, 10_100)).deletion_ns == (0, 12 * MS)
 
 
+@pytest.mark.parametrize("shown_ms", [790, 810])
+def test_a_deletion_that_a_resumed_watch_tells_late_may_precede_the_trigger(
+    shown_ms: float,
+) -> None:
+    """The gap is recorded when the watch is open again, the frame that it hid after that."""
+    blind = Observation(
+        source=Source.K8S,
+        event=Event.WATCH_GAP,
+        at=at(-500, 800),
+        data={"resource": "pods", "reason": "closed"},
+    )
+    leaving = {"deletion_timestamp": "then", "deletion_grace_period_s": 10}
+    live = s.pod(OLD, -6000, containers=[s.LIVE])
+    frames = [
+        s.pod(OLD, shown_ms, containers=[s.LIVE], **leaving),
+        s.pod(OLD, 9800, containers=[s.gone(137)], **leaving),
+    ]
+    hidden = (-500 * MS, round(shown_ms * MS))
+
+    def told(*parts: list[Observation]) -> TrialReport:
+        seen = ([s.accepted()], served(9500), [live], frames, *parts)
+        return derive(s.recording(*seen, config=NO_HOOK)).trial
+
+    trial = told([blind])
+    (found,) = trial.pod_ends
+    assert (found.deletion_ns, found.ended_by) == (hidden, EndedBy.UNKNOWN)
+    assert trial.trigger.effective_ns == hidden
+    entries = [e for e in trial.timeline if e.event == "pod_deletion_timestamp_set"]
+    assert [(e.t_ns, e.approximate) for e in entries] == [(hidden, True)]
+    # Without the gap, or with a frame after it that shows the pod as it was: not hidden.
+    since = s.pod(OLD, 805, containers=[s.LIVE])
+    for seen in (told(), *([told([blind], [since])] if shown_ms > 805 else [])):
+        (found,) = seen.pod_ends
+        assert found.deletion_ns == seen.trigger.effective_ns == (0, hidden[1])
+        assert found.ended_by is EndedBy.KILLED_EARLY
+        entries = [e for e in seen.timeline if e.event == "pod_deletion_timestamp_set"]
+        assert [(e.t_ns, e.approximate) for e in entries] == [((0, hidden[1]), False)]
+
+
 def test_a_target_that_did_not_end_is_unknown() -> None:
     live = s.pod(OLD, -6000, containers=[s.LIVE])
     leaving = s.pod(OLD, 12, containers=[s.LIVE], deletion_timestamp="then")
     found = end(served(9000), log(TERM), [live, leaving])
     assert (found.ended_by, found.ended_ns) == (EndedBy.UNKNOWN, None)
     assert found.initiator is Initiator.API_DELETE
-
-
-# --- hooks ------------------------------------------------------------------------------
-
-
-def test_a_sleep_that_ran_its_time() -> None:
-    found = end(served(4100), log(term(3050)), s.cluster(0, 4200), config=SLEEPS)
-    assert found.pre_stop is PreStopOutcome.COMPLETED
-    assert found.pre_stop_ns == (3 * S, 3050 * MS)
-    assert found.expected_kill_ns == (10_050 * MS, 10_050 * MS)
-
-
-def test_whole_seconds_of_the_hook_are_taken_off() -> None:
-    """A hook of 1.5 s costs one: the kill comes 0.5 s after the grace period."""
-    called, answered = (
-        s.log(Event.PRESTOP_CALLED, 30, nonce="n"),
-        s.log(Event.PRESTOP_ANSWERED, 1531, nonce="n"),
-    )
-    lines = log(called, answered, term(1540))
-    found = end(served(10_500), lines, s.cluster(137, 10_600), config=ASKS)
-    assert found.pre_stop is PreStopOutcome.COMPLETED
-    assert found.pre_stop_ns == (1510 * MS, 1540 * MS)
-    assert found.expected_kill_ns == (10_540 * MS, 10_540 * MS)
-    assert found.ended_by is EndedBy.SIGKILL_AT_GRACE
-
-
-@pytest.mark.parametrize(
-    ("told", "outcome"),
-    [
-        (["Killing", "FailedPreStopHook"], PreStopOutcome.FAILED),
-        (["Killing"], PreStopOutcome.COMPLETED),
-        ([], None),  # the kubelet's events were not read
-    ],
-)
-def test_an_exec_hook_that_lasted_no_time(told: list[str], outcome: PreStopOutcome | None) -> None:
-    """Case C27."""
-    events = [s.cluster_event(reason) for reason in told]
-    found = end(served(1000), log(term(90)), events, s.cluster(0, 1100), config=EXECS)
-    assert found.pre_stop is outcome
-    assert found.pre_stop_ns == (None if outcome is None else (0, 90 * MS))
-    assert any("FailedPreStopHook" in text for text in found.evidence) == (
-        outcome is PreStopOutcome.FAILED
-    )
-
-
-def test_another_pods_or_containers_event_says_nothing_of_this_one() -> None:
-    of_sidecar = s.cluster_event("FailedPreStopHook")
-    of_sidecar = replace(of_sidecar, data={**of_sidecar.data, "container": "proxy"})
-    of_pod = s.cluster_event("FailedPreStopHook", uid=NEW)
-    events = [of_pod, of_sidecar, s.cluster_event("Killing")]
-    found = end(served(1000), log(term(90)), events, s.cluster(0, 1100), config=EXECS)
-    assert found.pre_stop is PreStopOutcome.COMPLETED
-
-
-def test_a_hook_that_hangs() -> None:
-    """Case C24: SIGTERM at the end of the grace period, SIGKILL two seconds later."""
-    events = [s.cluster_event("Killing"), s.cluster_event("FailedPreStopHook")]
-    frames = s.cluster(137, 12_100)
-    found = end(served(12_030), log(term(10_020)), events, frames, config=EXECS)
-    assert found.pre_stop is PreStopOutcome.CUT_OFF
-    assert found.pre_stop_ns == (10 * S, 10_020 * MS)
-    assert found.expected_kill_ns == (12_020 * MS, 12_020 * MS)
-    assert found.ended_by is EndedBy.SIGKILL_AT_GRACE
-
-
-@pytest.mark.parametrize("config", [{"replicas": 1}, {"pre_stop": "sleep 3"}])
-def test_a_recording_that_does_not_say_whether_there_was_a_hook(config: dict[str, object]) -> None:
-    found = end(served(1000), log(term(90)), s.cluster(0, 1100), config=config)
-    assert (found.pre_stop, found.pre_stop_ns) == (None, None)
 
 
 # --- others than the trigger ------------------------------------------------------------
@@ -436,6 +428,58 @@ def test_each_run_of_a_restarted_target_has_its_own_end() -> None:
     assert any("not known to be complete" in text for text in first.evidence)
     assert (second.restart, second.initiator) == (1, Initiator.API_DELETE)
     assert second.ended_by is EndedBy.SIGKILL_AT_GRACE
+
+
+def began_before() -> tuple[list[Observation], list[Observation]]:
+    """A target that had restarted before anybody watched: its frames, and both runs' logs."""
+    again = {**s.LIVE, "restarts": 1, "last_state": s.gone(1, reason="Error")}
+    leaving = {"deletion_timestamp": "then", "deletion_grace_period_s": 10}
+    frames = [
+        s.pod(OLD, -6000, containers=[again]),
+        s.pod(OLD, 12, containers=[again], **leaving),
+        s.pod(OLD, 5200, containers=[{**s.gone(0), "restarts": 1}], **leaving),
+    ]
+    lines = [
+        s.log(Event.PROBE_STARTED, -9000, nonce="m"),
+        s.log(Event.EXITING, -6900, nonce="m"),
+    ]
+    return frames, lines
+
+
+def test_a_restart_before_the_first_frame_is_none_of_the_trial() -> None:
+    frames, earlier = began_before()
+    trial = derive(
+        s.recording([s.accepted()], served(5100), log(TERM), frames, config=NO_HOOK)
+    ).trial
+    (found,) = trial.pod_ends
+    assert (found.restart, found.ended_by) == (1, EndedBy.EXIT)
+    assert not any("restarted during the trial" in note for note in trial.notes)
+    assert not any(e.event == "container_restarted" for e in trial.timeline)
+    # With the log of both processes the SIGTERM is still the second's own.
+    (both,) = ends(served(5100), earlier, log(TERM), frames)
+    assert (both.ended_by, both.sigterm_ns) == (EndedBy.EXIT, (40 * MS, 40 * MS))
+    # One that comes while somebody watches is the trial's, and is named.
+    during = [s.pod(OLD, -6000, containers=[s.LIVE]), replace(frames[0], at=at(-5500)), *frames[1:]]
+    trial = derive(
+        s.recording([s.accepted()], served(5100), log(TERM), during, config=NO_HOOK)
+    ).trial
+    assert [(e.restart, e.ended_ns) for e in trial.pod_ends if not e.restart] == [
+        (0, (-6000 * MS, -5500 * MS))
+    ]
+    assert sum("restarted during the trial" in note for note in trial.notes) == 1
+
+
+def test_an_end_that_the_first_frame_shows_has_no_time() -> None:
+    """It may have ended long before anybody looked."""
+    done = [s.pod(OTHER, -6000, containers=[s.gone(1, reason="Error")])]
+    found = ends(served(5100), log(TERM), s.cluster(0, 5200), done)[1]
+    assert (found.pod_uid, found.ended_ns) == (OTHER, None)
+    assert (found.ended_by, found.exit_code) == (EndedBy.EXIT_BEFORE_SIGTERM, 1)
+    assert any("nothing tells when" in text for text in found.evidence)
+    # Its own log says since when at the earliest.
+    lines = [s.log(Event.PROBE_STARTED, -9000, uid=OTHER, nonce="o")]
+    found = ends(served(5100), log(TERM), s.cluster(0, 5200), done, lines)[1]
+    assert found.ended_ns == (-9000 * MS, -6000 * MS)
 
 
 def test_lines_of_one_process_too_many_belong_to_nobody() -> None:
@@ -530,4 +574,7 @@ def test_without_evidence_a_verdict_becomes_unknown_and_never_another(story: str
             was, now = getattr(sure, name), getattr(less, name)
             if was is not None and now is not None:
                 assert now[0] <= was[0] <= was[1] <= now[1], (lost, name)
+        if sure.expected_kill_ns and less.expected_kill_ns:
+            # The upper end takes for prompt what nothing shows to have been late.
+            assert less.expected_kill_ns[0] <= sure.expected_kill_ns[0], lost
     assert judged >= 5

@@ -187,6 +187,60 @@ def test_a_lost_request_is_allowed_the_shortest_round_trip_for_its_way() -> None
     assert life.end == at(4998.8, 5030)
 
 
+def test_the_shortest_of_all_round_trips_is_the_way_that_a_request_needs() -> None:
+    """The last stretch was slow, and the path as long as before."""
+    connected, first, stretch = s.alive(UDP, 4999)
+
+    def answered(lo: float, hi: float, rtt_min_ms: int) -> Observation:
+        data = {**stretch.data, "last_sent_ns": s.ns(hi - 0.2), "rtt_min_ns": rtt_min_ms * 10**6}
+        return s.client(Event.FLOW_ANSWERED, UDP, at(lo, hi), **data)
+
+    for quick, slow in ((5, 30), (30, 5)):
+        stretches = [answered(-4999, 2000, quick), answered(2001, 4999, slow)]
+        life = live(Proto.UDP, [connected, first, *stretches, GONE, end(UDP)], {OLD})
+        assert life.end == at(4998.8, 5005)
+
+
+def test_a_slow_workload_is_not_quiet_while_an_answer_may_take_so_long() -> None:
+    """Answers took 600 ms: after 1.5 s one is late, and three times as long is silence."""
+    connected, first, stretch = s.alive(UDP, 4999)
+
+    def judged(rtt_max_ms: int) -> tuple[Outcome, Mechanism]:
+        slow = {**stretch.data, "rtt_max_ns": rtt_max_ms * 10**6}
+        seen = s.client(Event.FLOW_ANSWERED, UDP, stretch.at, **slow)
+        waiting = s.unanswered(UDP, 38_500, 39_980, 80, end=40_000)
+        return verdict(Proto.UDP, connected, first, seen, waiting, end(UDP))
+
+    assert judged(600) == ("survived-observation-window", "none")
+    assert judged(400) == ("not-measured", "silence")
+
+
+def test_a_first_responder_is_no_stranger_while_not_all_pods_are_known() -> None:
+    """The watch had a gap: who has always answered took nothing over; who came later may have."""
+    history = [s.connected(UDP), s.responder(UDP, OTHER, -4999, -4998)]
+    history += [s.answered(UDP, OTHER, -4999, 39_990), end(UDP)]
+
+    def judged(history: list[Observation], *, known: bool) -> tuple[Outcome, Mechanism]:
+        return classify(live(Proto.UDP, history, {OLD}, all_pods_known=known))
+
+    assert judged(history, known=False) == ("survived-observation-window", "none")
+    assert judged(history, known=True) == ("severed", "foreign-responder")
+    assert judged([*s.alive(UDP, 4999), moved(OTHER)], known=False) == ("severed", "none")
+
+
+@pytest.mark.parametrize(
+    "errno", ["ENOBUFS", "ENOMEM", "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EPERM"]
+)
+def test_what_our_own_kernel_refuses_is_our_own_limit(errno: str) -> None:
+    """EPERM is what a full conntrack table or a firewall of ours says to a send."""
+    refused = s.client(Event.FLOW_WRITE_ERROR, UDP, at(5001, 5002), errno=errno)
+    limited = ("not-measured", "client-limit")
+    assert verdict(Proto.UDP, *s.alive(UDP, 4999), refused, end(UDP)) == limited
+    assert verdict(Proto.TCP, *s.alive(TCP, 4999), refused, end(TCP)) == limited
+    theirs = s.client(Event.FLOW_WRITE_ERROR, UDP, at(5001, 5002), errno="EHOSTUNREACH")
+    assert verdict(Proto.UDP, *s.alive(UDP, 4999), theirs, end(UDP)) == ("severed", "unreachable")
+
+
 def test_a_tcp_end_that_the_kernel_tells_overrides_the_silence_before_it() -> None:
     history = [*s.alive(TCP, 4999), s.unanswered(TCP, 5000, 16_000, 220), LATE_RST]
     assert live(Proto.TCP, history, {OLD}).end == at(16_000, 16_001)
@@ -222,6 +276,9 @@ def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:
     # A refusal of the very first datagram that got no answer is the first sign itself.
     first = s.client(Event.FLOW_ICMP, UDP, at(5002, 5003), type=3, code=3, errno="E", seq=101)
     assert live(Proto.UDP, [*s.alive(UDP, 4999), first, run], {OLD}).end == at(4998.8, 5003)
+    # One of the second: the first was lost in silence, and two losses are a break.
+    second = s.client(Event.FLOW_ICMP, UDP, at(5020, 5021), type=3, code=3, errno="E", seq=102)
+    assert live(Proto.UDP, [*s.alive(UDP, 4999), second, run], {OLD}).end == at(4998.8, 5001)
 
 
 @pytest.mark.parametrize("event", [Event.FLOW_WRITE_ERROR, Event.FLOW_READ_ERROR])

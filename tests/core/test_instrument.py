@@ -87,3 +87,10 @@ def test_a_gap_of_a_watch_is_no_stall() -> None:
     ).trial
     assert found.stalls == ()
     assert [(gap.kind, gap.subject) for gap in found.gaps] == [("watch_gap", "pods")]
+
+
+def test_a_stretch_of_an_unknown_transport_is_left_out() -> None:
+    """As a later version may record one."""
+    known = sending("udp", 60, -500, 6000, sends=10)
+    odd = sending("sctp", 60, -500, 6000, sends=10)
+    assert [s.proto for s in report(known, odd).trial.sending.stretches] == ["udp"]

@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.plan import dense_stretches
 from pytest_drainwatch.core.scenario import (
     App,
     Behavior,
     Flows,
     Pid1,
     PreStop,
+    Readiness,
     Scenario,
     ScenarioError,
     Trigger,
     matrix,
 )
+from pytest_drainwatch.workload.manifests import deployment
 
 
 def test_ids_join_behavior_and_trigger() -> None:
@@ -48,6 +51,13 @@ def _with(**app: Any) -> Scenario:
         (lambda: Scenario(flows=Flows(udp_rate_hz=0)), "udp_rate_hz is 0"),
         (lambda: Scenario(flows=Flows(udp_sparse_rate_hz=0)), "udp_sparse_rate_hz is 0"),
         (lambda: Scenario(flows=Flows(tcp_sparse_rate_hz=21)), "tcp_sparse_rate_hz is 21.*1..20"),
+        (lambda: _with(pid1="sh"), "pid1 is 'sh', expected one of: probe, shell"),
+        (lambda: _with(pre_stop={"sleep_s": 3}), "pre_stop is {'sleep_s': 3}, expected PreStop"),
+        (lambda: _with(pre_stop=PreStop(exec="sleep 3")), "pre_stop.exec is 'sleep 3'"),  # type: ignore[arg-type]
+        (lambda: _with(pre_stop=PreStop(exec=())), "no action"),
+        (lambda: _with(exit_now_reset="no"), "exit_now_reset is 'no', expected bool"),
+        (lambda: Scenario(app=None), "app is None, expected App"),  # type: ignore[arg-type]
+        (lambda: Scenario(flows=None), "flows is None, expected Flows"),  # type: ignore[arg-type]
         (lambda: Scenario(settle_ns=-1), "settle_ns"),
         (lambda: Scenario(observe_timeout_ns=5), "observe_timeout_ns"),
         (lambda: Scenario(app=App(replicas=True)), "replicas is True"),
@@ -65,6 +75,20 @@ def test_what_cannot_be_asked_is_refused_by_name(bad: object, named: str) -> Non
     assert callable(bad)
     with pytest.raises(ScenarioError, match=named):
         bad()
+
+
+def test_a_word_means_what_its_member_means() -> None:
+    """Whoever writes "shell" must not get a trial that merely says so."""
+    words: dict[str, Any] = {"behavior": "ignore", "readiness_on_drain": "keep", "pid1": "shell"}
+    asked = Scenario(app=App(**words), trigger="scale")  # type: ignore[arg-type]
+    members = App(behavior=Behavior.IGNORE, readiness_on_drain=Readiness.KEEP, pid1=Pid1.SHELL)
+    meant = Scenario(app=members, trigger=Trigger.SCALE)
+    assert asked == meant
+    assert type(asked.app.pid1) is Pid1
+    assert type(asked.trigger) is Trigger
+    assert asked.flags == meant.flags
+    assert deployment(asked.app, "image") == deployment(meant.app, "image")
+    assert dense_stretches(asked) == dense_stretches(meant)
 
 
 def test_a_drain_as_long_as_the_grace_period_is_allowed_and_flagged() -> None:

@@ -11,10 +11,10 @@ from pytest_drainwatch.core.flow.classify import classify
 from pytest_drainwatch.core.flow.life import live
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.stall import Stalls, stalls_of
 from tests.core import story as s
-from tests.core.story import OLD, at
+from tests.core.story import NEW, OLD, OTHER, at
 
 TCP, UDP = "tcp-0001", "udp-0001"
 NEVER_ANSWERED = s.unanswered(TCP, 5000, 16_000, 220)
@@ -70,6 +70,74 @@ def test_an_end_during_a_stall_lies_anywhere_in_it() -> None:
     life = live(Proto.TCP, history, {OLD}, stalls_of([stalled(5500, 6000.5)]))
     assert life.end == at(5500, 6001)
     assert classify(life) == classify(live(Proto.TCP, history, {OLD}))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        s.client(Event.FLOW_RESET, TCP, at(6000, 6001), errno="ECONNRESET"),
+        s.client(Event.FLOW_WRITE_ERROR, TCP, at(6000, 6001), errno="EPIPE"),
+        s.client(Event.FLOW_READ_ERROR, TCP, at(6000, 6001), errno="ETIMEDOUT"),
+        s.responder(TCP, OTHER, 6000, 6001, previous=OLD),
+        s.client(Event.FLOW_GARBAGE, TCP, at(6000, 6001), length=9),
+        BYE,
+    ],
+)
+def test_whatever_is_seen_during_a_stall_happened_anywhere_in_it(seen: Observation) -> None:
+    """Not the end only: a bye has its time as well."""
+    history = [*s.alive(TCP, 4999), seen]
+    (step,) = live(Proto.TCP, history, {OLD}, stalls_of([stalled(5500, 6000.5)])).steps[3:]
+    assert step.at == at(5500, 6001)
+    (calm,) = live(Proto.TCP, history, {OLD}, stalls_of([stalled(5500, 5900)])).steps[3:]
+    assert calm.at == seen.at
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        s.client(Event.FLOW_ICMP, UDP, at(5000, 5001), type=3, code=3, errno="ECONNREFUSED"),
+        s.client(Event.FLOW_READ_ERROR, UDP, at(5000, 5001), errno="ECONNREFUSED"),
+        s.responder(UDP, NEW, 4999.8, 5017, previous=OLD),
+    ],
+)
+def test_a_udp_path_that_broke_during_a_stall_broke_anywhere_in_it(sign: Observation) -> None:
+    """The last good answer may have been read at the stall's end, long after it was sent."""
+    history = [*s.alive(UDP, 4999), sign]
+    assert live(Proto.UDP, history, {OLD, NEW}).end == Interval(at(4998.8).lo, sign.at.hi)
+    stopped = stalls_of([stalled(4500, 4998.9)])
+    life = live(Proto.UDP, history, {OLD, NEW}, stopped)
+    assert life.end == Interval(at(4500).lo, sign.at.hi)
+
+
+@pytest.mark.parametrize(
+    ("proto", "silence"), [(Proto.TCP, NEVER_ANSWERED), (Proto.UDP, GONE)], ids=["tcp", "udp"]
+)
+def test_a_silence_that_the_machine_slept_through_is_nobodys(
+    proto: Proto, silence: Observation
+) -> None:
+    """However short the clock says it slept: that clock stood still meanwhile."""
+    rest = [silence, end(f"{proto}-0001")]
+    slept = stalled(6000, 6001, Event.HOST_SUSPENDED)
+    assert judged(proto, rest, slept) == ("not-measured", "client-stall")
+    before = stalled(3000, 3001, Event.HOST_SUSPENDED)
+    assert judged(proto, rest, before) != ("not-measured", "client-stall")
+
+
+def test_a_stall_of_the_watches_is_none_of_the_agents() -> None:
+    """Another process: the flows were listened to all the same."""
+    watches = Observation(source=Source.K8S, event=Event.WATCHER_STALLED, at=at(5000, 8000))
+    assert stalls_of([watches]) == Stalls()
+    assert judged(Proto.UDP, [GONE, end(UDP)], watches) == ("severed", "silence")
+
+
+def test_a_send_that_a_stall_followed_may_have_left_at_its_end() -> None:
+    """The stamp is made before the send; between the two the agent may have been stopped."""
+    history = [*s.alive(UDP, 4999), GONE, end(UDP)]
+    assert live(Proto.UDP, history, {OLD}).end == at(4998.8, 5001)
+    stopped = stalls_of([stalled(4999, 5200)])
+    assert live(Proto.UDP, history, {OLD}, stopped).end == at(4998.8, 5201)
+    before = stalls_of([stalled(4000, 4500)])
+    assert live(Proto.UDP, history, {OLD}, before).end == at(4998.8, 5001)
 
 
 def test_an_end_while_the_machine_slept_is_nobodys() -> None:

@@ -56,3 +56,19 @@ def test_a_note_that_holds_for_all_stands_once() -> None:
     assert text.count("for both") == 1
     assert text.rstrip().endswith("note: for both")
     assert text.count("  note: for one") == 1
+
+
+def test_what_repeats_differ_in_is_told_for_that_scenario_only() -> None:
+    def repeats(*fates: dict[str, int]) -> list[Repeat]:
+        return [
+            Repeat(label=f"r{n:02d}", conditions={}, metrics={Metric.SIGTERM: None}, fates=each)
+            for n, each in enumerate(fates)
+        ]
+
+    drained, reset = {"target tcp drained by fin": 2}, {"target tcp severed by rst": 2}
+    scenarios = (pool("one", repeats(drained, reset)), pool("two", repeats(drained, drained)))
+    text = show(Aggregate(aggregate_schema=AGGREGATE_SCHEMA, scenarios=scenarios))
+    one, two = text.split("SCENARIO two")
+    assert "  repeats differ: target tcp drained by fin: 2, 0 flows" in one
+    assert "  repeats differ: target tcp severed by rst: 0, 2 flows" in one
+    assert "repeats differ" not in two

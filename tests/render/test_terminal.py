@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import Counts
-from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.document import Counts, OrderReport, Report
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.interval import NS_PER_MS, Order
 from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.pod.ending import PreStopOutcome
 from pytest_drainwatch.core.scenario import App, Behavior, Scenario, matrix
 from pytest_drainwatch.render import terminal
 from tests.core import story as s
@@ -29,9 +32,12 @@ MS = NS_PER_MS
         ((41 * MS + 400_000, 41 * MS + 600_000), "42 ms"),
         ((-8 * MS, 3 * MS), "-8 to 3 ms"),
         ((25_041 * MS, 25_043 * MS), "25.04 s"),
+        # Outward, so that both ends are inside what is shown.
+        ((1926 * MS, 2414 * MS), "1.92–2.42 s"),
+        ((-400_000, -100_000), "0 ms"),
         ((25_041 * MS, 25_066 * MS), "25.04–25.07 s"),
-        ((1917 * MS, 2417 * MS), "1.92–2.42 s"),
-        ((-323 * MS, 1177 * MS), "-0.32 to 1.18 s"),
+        ((1920 * MS, 2420 * MS), "1.92–2.42 s"),
+        ((-323 * MS, 1177 * MS), "-0.33 to 1.18 s"),
         ((0, 0), "0 ms"),
     ],
 )
@@ -87,7 +93,18 @@ def test_counts_in_words() -> None:
     assert terminal.counts(Counts()) == "none"
     mixed = Counts(total=10, severed=10, mechanisms={"refused": 6, "rehomed": 4})
     assert terminal.counts(mixed) == "6/10 refused, 4/10 rehomed"
-    assert terminal.counts(Counts(total=2, mechanisms={"none": 2})) == "2/2 survived"
+    assert terminal.counts(Counts(total=2, survived_window=2, mechanisms={"none": 2})) == (
+        "2/2 survived"
+    )
+
+
+def test_what_was_not_measured_is_not_called_survived() -> None:
+    mixed = Counts(total=3, survived_window=1, not_measured=2, mechanisms={"none": 3})
+    assert terminal.counts(mixed) == "1/3 survived, 2/3 not explained (2 not measured)"
+    taken_over = Counts(total=1, severed=1, mechanisms={"none": 1})
+    assert terminal.counts(taken_over) == "1/1 not explained"
+    stalled = Counts(total=2, not_measured=2, mechanisms={"client-stall": 2})
+    assert terminal.counts(stalled) == "2/2 client-stall (2 not measured)"
 
 
 def test_a_line_for_each_container_that_ended() -> None:
@@ -104,7 +121,7 @@ def test_a_line_for_each_container_that_ended() -> None:
     assert "kill expected" not in drained, "what ends by itself needs no kill"
     killed = line(Scenario(app=App(behavior=Behavior.IGNORE)))
     assert "sigkill-at-grace by api-delete" in killed
-    assert "kill expected 10.04 s" in killed
+    assert "kill expected 10.00–10.04 s" in killed
 
 
 def test_hook_and_requests_in_flight_are_told() -> None:
@@ -119,3 +136,88 @@ def test_hook_and_requests_in_flight_are_told() -> None:
     text = terminal.show(derive(told))
     assert "preStop completed after 3.00–3.05 s" in text
     assert "3 in flight at SIGTERM, the oldest for 250 ms" in text
+
+
+def rows_of(report: Report) -> list[str]:
+    """The lines of the shown report, each blank of one width."""
+    return [" ".join(line.split()) for line in terminal.show(report).splitlines()]
+
+
+def test_every_value_of_the_summary_stands_in_its_own_row() -> None:
+    report = derive(recording_of(Scenario()))
+    named = {
+        "trigger -> sigterm": "trigger_to_sigterm_ns",
+        "sigterm -> endpoint ready:false": "sigterm_to_ready_false_ns",
+        "sigterm -> last flow terminal": "sigterm_to_last_flow_terminal_ns",
+        "trigger -> container terminated": "trigger_to_container_terminated_ns",
+        "trigger -> endpoint removed": "trigger_to_endpoint_removed_ns",
+        "last tcp end -> endpoint removed": "dead_endpoint_window_ns",
+    }
+    values = {field: (n * MS, n * MS) for n, field in enumerate(named.values(), start=101)}
+    summary = replace(report.trial.summary, **values)  # type: ignore[arg-type]
+    rows = rows_of(replace(report, trial=replace(report.trial, summary=summary)))
+    for n, row in enumerate(named, start=101):
+        assert f"{row} {n} ms" in rows
+
+
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [(Order.BEFORE, "yes"), (Order.AFTER, "no"), (Order.INDETERMINATE, "indeterminate")],
+)
+def test_an_order_is_a_question_with_three_answers(order: Order, answer: str) -> None:
+    report = derive(recording_of(Scenario()))
+    asked = (OrderReport(first="sigterm", second="endpoint_removed", order=order),)
+    summary = replace(report.trial.summary, orders=asked)
+    rows = rows_of(replace(report, trial=replace(report.trial, summary=summary)))
+    assert [row for row in rows if row.startswith("sigterm before")] == [
+        f"sigterm before endpoint removed {answer}"
+    ]
+
+
+def test_only_the_targets_ends_are_in_the_row_of_a_run() -> None:
+    (flow,) = derive(recording_of(Scenario())).trial.flows
+    ended = (5040 * MS, 5041 * MS)
+    assert flow.terminal_ns == ended
+    assert terminal.ends([flow], Proto.TCP) == "5.04 s"
+    assert terminal.ends([flow], Proto.UDP) == "-"
+    other = replace(flow, role=Role.BYSTANDER, terminal_ns=(9000 * MS, 9000 * MS))
+    assert terminal.ends([flow, other], Proto.TCP) == "5.04 s"
+    assert terminal.ends([other], Proto.TCP) == "-"
+    late = replace(flow, terminal_ns=(6000 * MS, 6000 * MS))
+    assert terminal.ends([flow, late], Proto.TCP) == "5.04–6.00 s"
+
+
+def test_a_flows_row_says_when_it_ended() -> None:
+    report = derive(recording_of(Scenario()))
+    (row,) = [row for row in rows_of(report) if row.startswith("tcp-0001 target")]
+    assert row.startswith("tcp-0001 target drained-clean-close announced-fin 5.04 s 100 ")
+    (flow,) = report.trial.flows
+    still = replace(flow, terminal_ns=None)
+    (row,) = [
+        row
+        for row in rows_of(replace(report, trial=replace(report.trial, flows=(still,))))
+        if row.startswith("tcp-0001 target")
+    ]
+    assert row.startswith("tcp-0001 target drained-clean-close announced-fin - 100 ")
+
+
+def test_a_hook_of_which_nothing_is_known_is_said_to_be() -> None:
+    report = derive(recording_of(Scenario()))
+    (end,) = report.trial.pod_ends
+
+    def line(pre_stop: PreStopOutcome | None) -> str:
+        ends = (replace(end, pre_stop=pre_stop, pre_stop_ns=None),)
+        rows = rows_of(replace(report, trial=replace(report.trial, pod_ends=ends)))
+        (found,) = [row for row in rows if row.startswith("ended ")]
+        return found
+
+    assert "preStop unknown" in line(None)
+    assert "preStop" not in line(PreStopOutcome.NONE)
+
+
+def test_what_the_environment_did_not_tell_is_said() -> None:
+    report = derive(recording_of(Scenario()))
+    warned = replace(report.environment, warnings=("kube-proxy's mode could not be read",))
+    rows = rows_of(replace(report, environment=warned))
+    assert "note: kube-proxy's mode could not be read" in rows
+    assert "note: kube-proxy's mode could not be read" not in rows_of(report)

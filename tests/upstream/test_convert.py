@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
-from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.upstream.convert import ConversionError, Rejudged, rejudge
 from pytest_drainwatch.upstream.document import Flow, UpstreamReport
 from pytest_drainwatch.upstream.instants import udp_end, within
 from pytest_drainwatch.upstream.reader import read_report
+from pytest_drainwatch.upstream.repeat import instants
 from tests.upstream import example
 from tests.upstream.example import MOVED, REFUSED, Json, flow
 
@@ -83,6 +84,18 @@ def test_words_that_are_not_known_are_refused(tmp_path: Path) -> None:
         judged(tmp_path, flow(TCP, "severed", 45, -90, "write error: no route"))
 
 
+@pytest.mark.parametrize("detail", ["econnreset by peer", "epipes", "ehostunreachable"])
+def test_a_word_that_only_begins_like_a_known_one_is_not_known(tmp_path: Path, detail: str) -> None:
+    with pytest.raises(ConversionError, match=f"ended by '{detail}'"):
+        judged(tmp_path, flow(TCP, "severed", 45, -90, detail))
+
+
+def test_a_flow_without_an_end_survived_only_if_it_was_watched_to_the_end(tmp_path: Path) -> None:
+    """Their client gave it up: that it saw no end does not say that there was none."""
+    (verdict,) = judged(tmp_path, flow(TCP, "not-measured", None, 10_000, None))
+    assert (verdict.outcome, verdict.mechanism) == (_O.NOT_MEASURED, _M.NONE)
+
+
 def test_an_end_lies_between_the_last_ack_and_the_first_sign(tmp_path: Path) -> None:
     (verdict,) = judged(tmp_path, flow(UDP, "severed", 2410, 1910, MOVED))
     assert verdict.end is not None
@@ -96,6 +109,25 @@ def test_an_end_lies_between_the_last_ack_and_the_first_sign(tmp_path: Path) -> 
 def test_a_truncated_millisecond_is_an_interval(t_ms: int, lo: int, hi: int) -> None:
     assert (within(t_ms).lo, within(t_ms).hi) == (lo, hi)
     assert (within(0).lo, within(0).hi) == (-999_999, 999_999)
+
+
+def test_an_end_that_is_older_than_the_last_ack_has_no_bracket(tmp_path: Path) -> None:
+    """The last ack was on its way when the refusal came: neither bounds the other."""
+    flows = [flow(UDP, "severed", 2410, 2411, REFUSED), flow("udp-0002", "severed", 9, 9, REFUSED)]
+    document = example.report(flows=flows)
+    crossed, together = read_report(example.write(tmp_path, document)).trial.flows
+    assert udp_end(crossed) is None
+    assert udp_end(together) == Interval(9 * NS_PER_MS, 9 * NS_PER_MS)
+
+
+def test_of_several_events_of_a_name_the_earliest_counts_wherever_it_stands(tmp_path: Path) -> None:
+    document = example.report(sigterm=40)
+    timeline = document["trial"]["timeline"]
+    (term,) = [entry for entry in timeline if entry["event"] == "sigterm_received"]
+    timeline.append({**term, "t_ms": 30})
+    found = instants(read_report(example.write(tmp_path, document)).trial).sigterm
+    assert found is not None
+    assert found.shown_ns == 30 * NS_PER_MS
 
 
 def test_a_flow_without_an_answer_has_no_bracket(tmp_path: Path) -> None:
@@ -192,3 +224,16 @@ def test_the_brackets_are_those_of_the_re_analysis(
     assert (min(b for b, _ in brackets), max(b for b, _ in brackets)) == lo
     assert (min(e for _, e in brackets), max(e for _, e in brackets)) == hi
     assert (min(e - b for b, e in brackets), max(e - b for b, e in brackets)) == width
+
+
+def test_without_the_probes_lines_its_pod_is_unnamed_and_no_stranger(tmp_path: Path) -> None:
+    """Dropping a source makes a verdict less certain, never certain of something else."""
+    written = example.report(flows=[flow(TCP, "drained-clean-close", 5040, 5040, example.FIN)])
+    timeline = [entry for entry in written["trial"]["timeline"] if entry["source"] != "probe"]
+    summary = {
+        name: None if "sigterm" in name else value
+        for name, value in written["trial"]["summary"].items()
+    }
+    written["trial"] = {**written["trial"], "timeline": timeline, "summary": summary}
+    (verdict,) = rejudge(read_report(example.write(tmp_path, written)).trial)
+    assert (verdict.outcome, verdict.agrees) == (_O.DRAINED, True)

@@ -6,13 +6,19 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
-from pytest_drainwatch.core.flow.classify import Role, classify
+from pytest_drainwatch.core.flow.classify import Outcome, Role, classify
 from pytest_drainwatch.core.flow.life import FlowLife, live
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
+from pytest_drainwatch.core.udp.continuity import (
+    CUT,
+    FIRST_RECEIVER,
+    all_answers_known,
+    not_known,
+)
 from pytest_drainwatch.core.udp.phases import continuity
 
 
@@ -56,11 +62,15 @@ def _flow(
     responders = tuple(
         str(o.data.get("responder")) for o in history if o.event is Event.FLOW_RESPONDER
     )
-    first = responders[0] if responders else None
-    kept = [o for o in answered if o.data.get("responder", first) == first]
+    first = responders[0] if responders else _first_receiver(history)
+    # Of a one-way flow that a pod may have received more of than it told, only that is known.
+    why, whole = not_known(history), all_answers_known(history)
+    measured = why is None or outcome is not Outcome.NOT_MEASURED
+    kept = _of_the_first(history)
+    kept = [] if any(CUT in o.data for o in kept) else kept
     last_seq = max((integer(o.data.get("last_seq")) for o in kept), default=None)
     connected = next((o.at for o in history if o.event is Event.FLOW_CONNECTED), None)
-    end = None if life.end is None else life.end.since(t0_ns)
+    end = life.end.since(t0_ns) if life.end is not None and measured else None
     return FlowReport(
         id=flow_id,
         proto=proto,
@@ -70,18 +80,37 @@ def _flow(
         connected_t_ms=whole_ms(connected.hi - t0_ns) if connected else None,
         t_terminal_ms=whole_ms(end.hi) if end else None,
         terminal_ns=bounds(end),
-        last_data_t_ms=whole_ms(max(o.at.hi for o in answered) - t0_ns) if answered else None,
+        last_data_t_ms=whole_ms(max(o.at.hi for o in kept) - t0_ns) if kept else None,
         last_heartbeat_seq=last_seq if proto is Proto.TCP else None,
         last_answered_seq=last_seq if proto is Proto.UDP else None,
-        answered=sum(integer(o.data.get("count")) for o in answered),
+        answered=sum(integer(o.data.get("count")) for o in answered) if whole else None,
         unanswered=sum(integer(o.data.get("count")) for o in lost)
-        + sum(integer(o.data.get("lost")) for o in answered),
+        + sum(integer(o.data.get("lost")) for o in answered)
+        if why is None
+        else None,
         responders=responders,
-        detail=_detail(life),
+        detail=_detail(life) if measured else why,
         one_way=any(o.data.get("one_way") is True for o in history),
         continuity=continuity(life, history, t0_ns),
         history=tuple(_entry(o, t0_ns) for o in history),
     )
+
+
+def _of_the_first(history: Iterable[Observation]) -> list[Observation]:
+    """What the first responder answered before anybody else did: the ancestor's "last data"."""
+    kept: list[Observation] = []
+    for seen in history:
+        if seen.event is Event.FLOW_RESPONDER and seen.data.get("previous"):
+            break
+        if seen.event is Event.FLOW_ANSWERED:
+            kept.append(seen)
+    return kept
+
+
+def _first_receiver(history: Iterable[Observation]) -> str | None:
+    """Who received the first of a one-way flow of which little else is known."""
+    found = (o.data.get(FIRST_RECEIVER) for o in history)
+    return next((str(who) for who in found if who is not None), None)
 
 
 def _proto(flow_id: str) -> Proto:

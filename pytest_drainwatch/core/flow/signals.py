@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core.flow.table import Proto, Signal
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
-from pytest_drainwatch.core.jsonvalue import integer
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, text
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
 
@@ -62,7 +62,7 @@ def signals(
     workload: an answer from anybody else is foreign, if ``all_pods_known``. Empty means
     "not known".
     """
-    path = _Path(history if proto is Proto.UDP else ())
+    path = _Path(history if proto is Proto.UDP else (), stalls)
     announced = False
     for seen in history:
         event, data, at = seen.event, seen.data, seen.at
@@ -84,7 +84,7 @@ def signals(
             asleep = NO_STALLS if announced else stalls
             yield _pushed(Signal.FIN, stalls.widen(at), seen, asleep)
         elif event is Event.FLOW_CONNECT_FAILED:
-            limited = data.get("errno") in _LOCAL_ERRNOS
+            limited = text(data.get("errno")) in _LOCAL_ERRNOS
             yield Step(Signal.LIMIT if limited else Signal.CONNECT_FAIL, at, seen)
         elif event in _PLAIN:
             announced = announced or event is Event.FLOW_ANNOUNCED
@@ -103,7 +103,8 @@ _ERRORS = frozenset({Event.FLOW_RESET, Event.FLOW_WRITE_ERROR, Event.FLOW_READ_E
 class _Path:
     """What is known of a UDP path: its last exchange that worked, and when sends got lost."""
 
-    def __init__(self, history: Sequence[Observation]) -> None:
+    def __init__(self, history: Sequence[Observation], stalls: Stalls) -> None:
+        self._stalls = stalls
         self.answers = False
         self.last_good_ns: int | None = None
         self.rtt_max_ns = 0
@@ -125,10 +126,10 @@ class _Path:
         self._lost_by_chance += integer(seen.data.get("lost"), 0)
         self._lost_by_chance += sum(before_ns < _first_ns(run) < seen.at.lo for run in self._lost)
 
-    @property
-    def passage_ns(self) -> int:
-        """How long a request may be on its way."""
-        return max(PASSAGE_NS, self._rtt_min_ns or 0)
+    def arrived_ns(self, sent_ns: int) -> int:
+        """Until when a request that was stamped at ``sent_ns`` had got there."""
+        left_ns = self._stalls.delayed(Interval.point(sent_ns)).hi
+        return left_ns + max(PASSAGE_NS, self._rtt_min_ns or 0)
 
     def broke(self, at: Interval, sign: Observation) -> Interval:
         """Where the path broke, if ``sign`` at ``at`` is how it showed."""
@@ -136,7 +137,7 @@ class _Path:
             return at
         lo = min(self.last_good_ns, at.hi)
         first_ns = self._first_lost_ns(lo, at.hi, sign)
-        hi = at.hi if first_ns is None else min(at.hi, first_ns + self.passage_ns)
+        hi = at.hi if first_ns is None else min(at.hi, self.arrived_ns(first_ns))
         return Interval(lo, max(lo, hi))
 
     def _first_lost_ns(self, after_ns: int, until_ns: int, sign: Observation) -> int | None:
@@ -174,7 +175,7 @@ def _unanswered(proto: Proto, seen: Observation, path: _Path, stalls: Stalls) ->
         # A datagram that nobody accepted starves nobody: that path is dark, and may come up.
         starved = proto is Proto.TCP and not path.answers
         signal = Signal.STARVE if starved else Signal.SILENCE
-        yield Step(signal, Interval(lo, max(lo, first + path.passage_ns)), seen)
+        yield Step(signal, Interval(lo, max(lo, path.arrived_ns(first))), seen)
     elif waited.width >= max(QUIET_NS, 3 * path.rtt_max_ns):
         yield Step(Signal.UNANSWERED, seen.at, seen)
 
@@ -194,7 +195,8 @@ def _responder(seen: Observation, workload: AbstractSet[str], all_known: bool) -
 _LOCAL_ERRNOS = frozenset({"ENOBUFS", "ENOMEM", "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EPERM"})
 
 
-def _error(proto: Proto, errno: object) -> Signal:
+def _error(proto: Proto, said: object) -> Signal:
+    errno = text(said)
     if errno in _LOCAL_ERRNOS:
         return Signal.LIMIT
     if errno == OWN_DEADLINE:
@@ -206,7 +208,7 @@ def _error(proto: Proto, errno: object) -> Signal:
         "ECONNREFUSED": Signal.ICMP_PORT if proto is Proto.UDP else Signal.RST,
     }
     fallback = Signal.ICMP_OTHER if proto is Proto.UDP else Signal.NET_ERROR
-    return named.get(str(errno), fallback)
+    return named.get(errno, fallback)
 
 
 def _is_silence(proto: Proto, count: int, lasted_ns: int) -> bool:
@@ -216,6 +218,6 @@ def _is_silence(proto: Proto, count: int, lasted_ns: int) -> bool:
 
 
 def _icmp(data: Mapping[str, object]) -> Signal:
-    kind = (data.get("type"), data.get("code"))
+    kind = (integer_or_none(data.get("type")), integer_or_none(data.get("code")))
     ports = {(ICMP_UNREACHABLE_V4, ICMP_PORT_V4), (ICMP_UNREACHABLE_V6, ICMP_PORT_V6)}
     return Signal.ICMP_PORT if kind in ports else Signal.ICMP_OTHER

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_drainwatch.core import transitions
-from pytest_drainwatch.core.jsonvalue import integer, objects
+from pytest_drainwatch.core.jsonvalue import integer, objects, text
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.transitions import Transition
 
@@ -33,7 +33,7 @@ class Log:
     @property
     def nonce(self) -> str | None:
         """What its process called itself when it answered."""
-        return next((str(n) for line in self.lines if (n := line.data.get("nonce"))), None)
+        return next((n for line in self.lines if (n := text(line.data.get("nonce")))), None)
 
     @property
     def has_sigterm(self) -> bool | None:
@@ -71,6 +71,11 @@ class Life:
     state: Mapping[str, object] = field(default_factory=dict)
     log: Log = field(default_factory=Log)
     served_ns: int | None = None
+
+    @property
+    def events(self) -> list[Observation]:
+        """What the cluster's events say of this container, or of its whole pod."""
+        return [o for o in self.record.events if o.data.get("container") in (None, self.container)]
 
 
 def pod_records(seen: Iterable[Observation]) -> dict[str, PodRecord]:
@@ -157,11 +162,15 @@ def _log(life: Life, restarts: Sequence[int]) -> Log:
     runs: dict[object, list[Observation]] = {}
     nonce: object = None
     for line in life.record.lines:
-        nonce = line.data.get("nonce") or nonce
+        nonce = text(line.data.get("nonce")) or nonce
         runs.setdefault(nonce, []).append(line)
-    if len(runs) != len(restarts):
+    if len(runs) == restarts[-1] + 1 and life.restart >= 0:
+        place = life.restart  # from the pod's first process on, be it before anybody watched
+    elif len(runs) == len(restarts):
+        place = restarts.index(life.restart)
+    else:
         return Log()
-    lines = list(runs.values())[restarts.index(life.restart)]
+    lines = list(runs.values())[place]
     said_last = any(line.event in LAST_WORDS for line in lines)
     is_last = life.restart == restarts[-1]
     complete = said_last or (is_last and ended.get("complete") is True)

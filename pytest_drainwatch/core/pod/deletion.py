@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core import transitions
+from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer_or_none
 from pytest_drainwatch.core.moments import Start
@@ -30,29 +31,25 @@ class Deletion:
     reason: str | None
     message: str | None
 
+    @property
+    def grace_s(self) -> int | None:
+        """What the API server set, never what the spec asked for (case C35); None if shortened."""
+        return self.graces_s[0] if len(self.graces_s) == 1 else None
+
     @classmethod
-    def of(
-        cls, life: Life, changes: Sequence[Transition], start: Start, blind: Sequence[Interval]
-    ) -> Deletion:
-        """``blind`` are the watch gaps over t = 0."""
+    def of(cls, life: Life, changes: Sequence[Transition], start: Start, blind: Blind) -> Deletion:
         uid, frames = life.record.uid, life.record.frames
         target = uid in start.targets
-        received = next(
-            (
-                c.received_ns
-                for c in changes
-                if c.uid == uid and c.event == transitions.POD_DELETION_TIMESTAMP_SET
-            ),
-            None,
-        )
+        marked = (c for c in changes if c.event == transitions.POD_DELETION_TIMESTAMP_SET)
+        change = next((c for c in marked if c.uid == uid), None)
         at = None
         # Frames of one pod come in the order of its changes: an end that is shown before
         # the deletion came before it.
-        if received is not None and (life.ended_ns is None or received <= life.ended_ns):
+        if change and (life.ended_ns is None or change.received_ns <= life.ended_ns):
+            received_ns = change.received_ns
             # A target's deletion follows the trigger, unless nobody watched just then.
-            since = [start.t0_ns] if target else [frame.at.lo for frame in frames[:1]]
-            since += [gap.lo for gap in blind if received <= gap.hi]
-            at = Interval(min([received, *since]), received)
+            since_ns = start.t0_ns if target else frames[0].at.lo
+            at = Interval(min(received_ns, blind.since(change, since_ns)), received_ns)
         shown = [o for o in frames if life.ended_ns is None or o.at.hi <= life.ended_ns]
         # The kubelet removes the object itself with a grace period of 0.
         leaving = [o for o in shown if o.data.get("deletion_timestamp")]

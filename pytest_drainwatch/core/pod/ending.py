@@ -63,7 +63,8 @@ class KillTime(StrEnum):
 class Facts:
     """What is known of one container's end.
 
-    ``killed``: whether its last signal was SIGKILL. ``sigterm_logged``: False only
+    ``killed``: whether its last signal was SIGKILL. ``died_of_sigterm``: whether its exit
+    code says that of SIGTERM, which needs no handler. ``sigterm_logged``: False only
     where the log is complete and holds no such line. ``before_deletion``: whether it
     ended before its pod's deletion, or without one.
     """
@@ -72,6 +73,7 @@ class Facts:
     oom: bool = False
     killed: bool | None = None
     kill_time: KillTime | None = None
+    died_of_sigterm: bool = False
     sigterm_logged: bool | None = None
     before_deletion: bool = False
 
@@ -122,6 +124,12 @@ TABLE = (
         EndedBy.UNKNOWN,
     ),
     Row("any other exit, SIGTERM in the log", lambda f: f.sigterm_logged is True, EndedBy.EXIT),
+    # The default action of the signal leaves no line; somebody else may have sent it, too.
+    Row(
+        "the exit code of a death by SIGTERM, no SIGTERM in the log",
+        lambda f: f.died_of_sigterm,
+        EndedBy.UNKNOWN,
+    ),
     Row(
         "any other exit, no SIGTERM in a complete log",
         lambda f: f.sigterm_logged is False,
@@ -227,15 +235,18 @@ def initiator(
 class Hook:
     """What is known of a preStop hook's run.
 
-    ``lasts_ns`` is a `sleep` action's own length, None for other hooks.
-    ``until_sigterm`` lies between the deletion and SIGTERM, None if one of them is not
-    known. ``failed``: whether the kubelet said so; None if its events were not read.
-    ``answered``: the probe answered an httpGet before SIGTERM.
+    ``lasts_ns`` is how long it takes at least if nothing goes wrong, None if not known.
+    ``sleeps``: a `sleep` action, which takes just that long and cannot fail by itself.
+    ``until_sigterm_ns`` is the most that may have passed from its beginning to SIGTERM:
+    the kubelet began after the deletion, and SIGTERM was logged after it was sent.
+    ``failed``: whether the kubelet said so; None if its events were not read.
+    ``answered``: the probe answered an httpGet before SIGTERM, and in time.
     """
 
     grace_ns: int | None
     lasts_ns: int | None = None
-    until_sigterm: Interval | None = None
+    sleeps: bool = False
+    until_sigterm_ns: int | None = None
     failed: bool | None = None
     answered: bool = False
 
@@ -243,25 +254,23 @@ class Hook:
 def pre_stop_outcome(hook: Hook) -> PreStopOutcome | None:
     """What became of a hook that was asked for; None where that cannot be told.
 
-    Reaching the end of the grace period comes first: the kubelet gives up waiting
-    then, and what it cuts off it may call failed afterwards.
+    The kubelet gives up waiting at the end of the grace period. A late SIGTERM alone does
+    not show that: the kubelet may have begun late, or the app logged it late, after a hook
+    that just made it. A hook that is too long does, and so does one called failed: it
+    failed at once or, if SIGTERM was that late, when its container was killed.
     """
     if hook.answered:
         return PreStopOutcome.COMPLETED
-    ran, grace_ns = hook.until_sigterm, hook.grace_ns
-    if ran is None or grace_ns is None:
+    until_ns, grace_ns, lasts_ns = hook.until_sigterm_ns, hook.grace_ns, hook.lasts_ns
+    if until_ns is None or grace_ns is None:
         return None
-    if ran.hi >= grace_ns:
-        shorter = hook.lasts_ns is not None and hook.lasts_ns < grace_ns
-        # A kubelet that began late, and a hook that did not fill the grace period.
-        return _failed_or_completed(hook) if shorter else PreStopOutcome.CUT_OFF
-    if hook.lasts_ns is not None and ran.hi < hook.lasts_ns:
+    if lasts_ns is not None and until_ns < min(lasts_ns, grace_ns):
         return PreStopOutcome.FAILED if hook.failed else None
-    return _failed_or_completed(hook)
-
-
-def _failed_or_completed(hook: Hook) -> PreStopOutcome | None:
+    if lasts_ns is not None and lasts_ns >= grace_ns:
+        return PreStopOutcome.CUT_OFF
+    if until_ns >= grace_ns and not hook.sleeps:
+        return PreStopOutcome.CUT_OFF if hook.failed else None
     if hook.failed is None:
-        # The sleep action cannot fail by itself, and it had the time that it takes.
-        return None if hook.lasts_ns is None else PreStopOutcome.COMPLETED
+        # The sleep action had the time that it takes.
+        return PreStopOutcome.COMPLETED if hook.sleeps else None
     return PreStopOutcome.FAILED if hook.failed else PreStopOutcome.COMPLETED

@@ -35,11 +35,6 @@ def kill_after(grace_s: int, hook_ns: int) -> int:
     return ran_ns + remaining_after(grace_s, ran_ns)
 
 
-def remaining_within(grace_s: int, hook: Interval) -> Interval:
-    """Bounds of :func:`remaining_after` for a hook known within bounds: it only falls."""
-    return Interval(remaining_after(grace_s, hook.hi), remaining_after(grace_s, hook.lo))
-
-
 def kill_within(grace_s: int, hook: Interval) -> Interval:
     """Bounds of :func:`kill_after` for a hook known within bounds.
 
@@ -48,8 +43,9 @@ def kill_within(grace_s: int, hook: Interval) -> Interval:
     """
     last_ns = max(grace_s, 1) * NS_PER_S
     hook = Interval(min(hook.lo, last_ns), min(hook.hi, last_ns))
-    whole = range(-(-hook.lo // NS_PER_S), hook.hi // NS_PER_S + 1)
-    steps = [second * NS_PER_S for second in whole]
+    # Both the lows at whole seconds and the highs before them rise: first and last suffice.
+    first, last = -(-hook.lo // NS_PER_S), hook.hi // NS_PER_S
+    steps = [second * NS_PER_S for second in (first, last) if first <= last]
     tried = [hook.lo, hook.hi, *steps, *(step - 1 for step in steps if step > hook.lo)]
     found = [kill_after(grace_s, ran_ns) for ran_ns in tried]
     return Interval(min(found), max(found))

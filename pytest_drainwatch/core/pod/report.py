@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core import clock
+from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.document import PodEnd, bounds
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
@@ -15,14 +16,14 @@ from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.pod import ending, kubelet
 from pytest_drainwatch.core.pod.container_life import Life, lives, pod_records
 from pytest_drainwatch.core.pod.deletion import Deletion
-from pytest_drainwatch.core.pod.ending import EndedBy, KillTime, PreStopOutcome
+from pytest_drainwatch.core.pod.ending import EndedBy, KillTime
+from pytest_drainwatch.core.pod.pre_stop import PreStopRun
 from pytest_drainwatch.core.transitions import Transition
 
 SIGKILL_CODE, SIGKILL = 137, 9
+SIGTERM_CODE, SIGTERM = 143, 15
 # The kubelet writes this, with exit code 137, for a container that it could not find.
 NOT_FOUND = "ContainerStatusUnknown"
-NOT_SAID = object()
-NO_TIME = Interval.point(0)
 
 
 def pod_ends(
@@ -33,8 +34,7 @@ def pod_ends(
     config: Mapping[str, object],
 ) -> tuple[PodEnd, ...]:
     """Each container of the target pods, and any other that ended or was told to."""
-    # What a watch showed only after a gap over t = 0 may have happened before it.
-    blind = [o.at for o in seen if o.event is Event.WATCH_GAP and o.at.lo < start.t0_ns <= o.at.hi]
+    blind = Blind.of(seen, start.t0_ns)
     judged = (
         _Judge(life, Deletion.of(life, changes, start, blind), start, clocks, config)
         for life in lives(pod_records(seen), changes)
@@ -59,21 +59,21 @@ class _Judge:
     def report(self) -> PodEnd:
         life, pod, t0_ns = self.life, self.pod, self.start.t0_ns
         ended, expected = self._ended(), self._expected_kill()
-        killed = self._killed()
+        killed = self._code_says(SIGKILL_CODE, SIGKILL)
         when = ending.kill_time(ended, expected) if ended and killed else None
         if ended and killed and expected is None:
             when = self._early_without_grace(ended)
         verdict = ending.ended_by(
             ending.Facts(
-                ended=ended is not None,
+                ended=life.ended_ns is not None,
                 oom=life.state.get("reason") == "OOMKilled",
                 killed=killed,
                 kill_time=when,
+                died_of_sigterm=self._code_says(SIGTERM_CODE, SIGTERM) is True,
                 sigterm_logged=life.log.has_sigterm,
                 before_deletion=pod.at is None,
             )
         )
-        outcome = self._pre_stop()
         term = life.log.first(Event.SIGTERM_RECEIVED)
         said: Mapping[str, object] = term.data if term else {}
         return PodEnd(
@@ -91,8 +91,8 @@ class _Judge:
             sigterm_ns=_since(self._sigterm(), t0_ns),
             expected_kill_ns=_since(expected, t0_ns),
             ended_ns=_since(ended, t0_ns),
-            pre_stop=outcome,
-            pre_stop_ns=bounds(self._pre_stop_ran(outcome)),
+            pre_stop=self._hook.outcome,
+            pre_stop_ns=bounds(self._hook.waited()),
             in_flight_at_sigterm=integer_or_none(said.get("in_flight")),
             oldest_in_flight_ns=integer_or_none(said.get("oldest_in_flight_ns")),
             evidence=tuple(self._evidence(verdict, expected, ended)),
@@ -107,116 +107,61 @@ class _Judge:
         return self._at(self.life.log.first(Event.SIGTERM_RECEIVED))
 
     def _ended(self) -> Interval | None:
-        """Between the last sign of life and the frame that showed the end."""
+        """Between the last sign of life and the frame that showed the end.
+
+        None without a sign: a pod's first frame does not say for how long it was so.
+        """
         received = self.life.ended_ns
         if received is None:
             return None
-        signs = [min([received, *(frame.at.lo for frame in self.life.record.frames[:1])])]
+        signs = [frame.at.lo for frame in self.life.record.frames[:1] if frame.at.hi < received]
         signs += [at.lo for line in self.life.log.lines if (at := self._at(line)) is not None]
         if self.life.served_ns is not None:
             signs.append(self.life.served_ns)
         # A sign after the end is evidence against itself and bounds nothing.
-        return Interval(max(sign for sign in signs if sign <= received), received)
+        last = max((sign for sign in signs if sign <= received), default=None)
+        return None if last is None else Interval(last, received)
 
     def _expected_kill(self) -> Interval | None:
         """When the kubelet's rule has SIGKILL follow; None if its grace period is not known.
 
-        The lower bound holds for any kubelet. The upper one takes it to have begun when
-        the deletion was seen: one that begins late kills as much later.
+        The lower bound holds for any kubelet: it counts from the deletion, since SIGTERM
+        is logged some time after it was sent, and a busy app logs it late. The upper one
+        does count from the log, which a kubelet that began late delays too. For a hook of
+        unknown length it takes both to have been prompt.
         """
-        deletion, grace_s = self.pod.at, self._grace_s
+        deletion, grace_s, hook = self.pod.at, self.pod.grace_s, self._hook
         if deletion is None or grace_s is None:
             return None
-        hook, term = self._hook_length(grace_s), self._sigterm()
-        if term is None:
-            return deletion + kubelet.kill_within(grace_s, hook)
-        until = term - deletion
-        longest = max(0, until.hi)
-        shortest = min(longest, hook.lo)
-        if self._hook is not None and hook.lo < hook.hi:
-            shortest = min(longest, hook.hi, max(hook.lo, until.lo))
-        return term + kubelet.remaining_within(grace_s, Interval(shortest, longest))
+        ran, term, until = hook.ran(grace_s), hook.term, hook.until_sigterm
+        rule = deletion + kubelet.kill_within(grace_s, ran)
+        if term is None or until is None:
+            return rule
+        if until.hi < 0:
+            return None  # of another end, which the deletion only met: its start is not known
+        # What is known within bounds only is taken to have lasted until SIGTERM.
+        shortest = ran.lo if hook.asked is None else min(ran.hi, max(ran.lo, until.lo))
+        return Interval(rule.lo, term.hi + kubelet.remaining_after(grace_s, shortest))
 
     def _early_without_grace(self, ended: Interval) -> KillTime | None:
-        """Whatever the grace period was, the kubelet leaves two seconds after SIGTERM."""
-        term = self._sigterm()
-        if term is None:
+        """Whatever the grace period was, the kubelet leaves two seconds after SIGTERM.
+
+        SIGTERM may be logged late, so they count from the deletion that it follows.
+        """
+        until, deletion = self._hook.until_sigterm, self.pod.at
+        if until is None or deletion is None or until.hi < 0:
             return None
-        return KillTime.EARLY if ended.hi < term.lo + kubelet.MINIMUM_S * NS_PER_S else None
+        return KillTime.EARLY if ended.hi < deletion.lo + kubelet.MINIMUM_S * NS_PER_S else None
 
     @property
-    def _grace_s(self) -> int | None:
-        """What the API server set, never what the spec asked for (case C35)."""
-        return self.pod.graces_s[0] if len(self.pod.graces_s) == 1 else None
-
-    # --- the hook -----------------------------------------------------------------------
-
-    @property
-    def _hook(self) -> Mapping[str, object] | None:
-        hook = self.config.get("pre_stop")
-        return hook if isinstance(hook, Mapping) else None
-
-    @property
-    def _hookless(self) -> bool:
-        """Whether the recording says so; an older one may not."""
-        return self.config.get("pre_stop", NOT_SAID) is None
-
-    @property
-    def _sleep_ns(self) -> int | None:
-        seconds = integer_or_none((self._hook or {}).get("sleep_seconds"))
-        return None if seconds is None else seconds * NS_PER_S
-
-    def _hook_length(self, grace_s: int) -> Interval:
-        if self._hookless:
-            return NO_TIME
-        longest = max(grace_s, 1) * NS_PER_S
-        if self._sleep_ns is not None:
-            return Interval.point(min(self._sleep_ns, longest))
-        return Interval(0, longest)
-
-    def _pre_stop(self) -> PreStopOutcome | None:
-        if self._hook is None:
-            return PreStopOutcome.NONE if self._hookless else None
-        term, grace_s = self._sigterm(), self._grace_s
-        answered = self._at(self.life.log.first(Event.PRESTOP_ANSWERED))
-        return ending.pre_stop_outcome(
-            ending.Hook(
-                grace_ns=None if grace_s is None else max(grace_s, 1) * NS_PER_S,
-                lasts_ns=self._sleep_ns,
-                until_sigterm=self._until_sigterm,
-                failed=self._hook_failed,
-                answered=bool(answered and term and answered.hi <= term.hi),
-            )
+    def _hook(self) -> PreStopRun:
+        return PreStopRun(
+            config=self.config,
+            deletion=self.pod,
+            term=self._sigterm(),
+            answered=self._at(self.life.log.first(Event.PRESTOP_ANSWERED)),
+            events=self.life.events,
         )
-
-    @property
-    def _until_sigterm(self) -> Interval | None:
-        term, deletion = self._sigterm(), self.pod.at
-        return None if term is None or deletion is None else term - deletion
-
-    @property
-    def _hook_failed(self) -> bool | None:
-        """None unless the kubelet's own events of this pod were read."""
-        told = {str(o.data.get("reason")) for o in self._events}
-        if "FailedPreStopHook" in told:
-            return True
-        return False if "Killing" in told else None
-
-    def _pre_stop_ran(self, outcome: PreStopOutcome | None) -> Interval | None:
-        """From the hook's beginning to SIGTERM, which waits for it."""
-        until, grace_s = self._until_sigterm, self._grace_s
-        if until is None or grace_s is None or outcome in (None, PreStopOutcome.NONE):
-            return None
-        longest = max(0, until.hi)
-        least = 0
-        called, term = self._at(self.life.log.first(Event.PRESTOP_CALLED)), self._sigterm()
-        if outcome is PreStopOutcome.CUT_OFF:
-            least = max(grace_s, 1) * NS_PER_S
-        elif outcome is PreStopOutcome.COMPLETED and self._sleep_ns is not None:
-            least = self._sleep_ns
-        elif called and term:
-            least = term.lo - called.hi
-        return Interval(max(0, min(least, longest)), longest)
 
     # --- who ----------------------------------------------------------------------------
 
@@ -224,14 +169,6 @@ class _Judge:
     def _told(self) -> bool:
         log = self.life.log
         return bool(log.first(Event.SIGTERM_RECEIVED) or log.first(Event.PRESTOP_CALLED))
-
-    @property
-    def _events(self) -> list[Observation]:
-        return [
-            o
-            for o in self.life.record.events
-            if o.data.get("container") in (None, self.life.container)
-        ]
 
     @property
     def _deleted(self) -> bool | None:
@@ -243,11 +180,12 @@ class _Judge:
             return False
         return None
 
-    def _killed(self) -> bool | None:
+    def _code_says(self, its_code: int, its_number: int) -> bool | None:
+        """Whether it died of that signal, by its exit code; None if there is none."""
         code, signal = (integer_or_none(self.life.state.get(k)) for k in ("exit_code", "signal"))
         if code is None or self.life.state.get("reason") == NOT_FOUND:
             return None
-        return code == SIGKILL_CODE or signal == SIGKILL
+        return code == its_code or signal == its_number
 
     def _initiator(self) -> ending.Initiator:
         verb = str(self.start.accepted.data.get("verb", "")) if self.pod.target else None
@@ -266,10 +204,15 @@ class _Judge:
         self, verdict: EndedBy, expected: Interval | None, ended: Interval | None
     ) -> Iterator[str]:
         log, state = self.life.log, self.life.state
-        if ended is None:
+        killed = self._code_says(SIGKILL_CODE, SIGKILL)
+        if self.life.ended_ns is None:
             yield "its end was not seen within the observation window"
         else:
             yield f"exit code {state.get('exit_code')}, reason {state.get('reason')}"
+            if self._code_says(SIGTERM_CODE, SIGTERM):
+                yield "that exit code is the one of a death by SIGTERM"
+            if ended is None:
+                yield "it had ended when its pod was first seen: nothing tells when"
         yield {
             True: "SIGTERM is in its log",
             False: "its log is complete and holds no SIGTERM: PID 1 did not pass it on"
@@ -280,7 +223,7 @@ class _Judge:
         if len(self.pod.graces_s) > 1:
             shown = " s, then ".join(map(str, self.pod.graces_s))
             yield f"the grace period was shortened on the way: {shown} s"
-        if expected and ended and self._killed() and ended.lo > expected.hi + NS_PER_S:
+        if expected and ended and killed and ended.lo > expected.hi + NS_PER_S:
             late_s = (ended.lo - expected.hi) / NS_PER_S
             yield f"killed {late_s:.1f} s later than the kubelet's rule has it; its version matters"
         for name, value in (
@@ -291,7 +234,7 @@ class _Judge:
                 yield f"{name}: {value}" + (
                     f" ({self.pod.message})" if name == "pod status" and self.pod.message else ""
                 )
-        for event in self._events:
+        for event in self.life.events:
             reason, message = str(event.data.get("reason")), str(event.data.get("message"))
             if ending.tells_of_an_end(reason, message):
                 count = integer(event.data.get("count"), 1)

@@ -18,6 +18,7 @@ from pytest_drainwatch.core.repeats.stats import bounded_statistics, median_boun
 AGGREGATE_SCHEMA = 1
 # What an environment says when it could not read a fact.
 UNKNOWN = (None, "unknown", "")
+BUILD = ("drainwatch_version", "git_commit")
 
 
 class PoolError(ValueError):
@@ -197,7 +198,9 @@ def _doubts(conditions: Mapping[str, object]) -> Iterable[str]:
             f"git_commit is {conditions['git_commit']}: two builds with uncommitted changes "
             "carry the same name, so nobody can tell whether these are one build"
         )
-    unknown = sorted(name for name, value in conditions.items() if value in UNKNOWN)
+    # Only of a place and a build None means "not known"; of a setting it means "none asked for".
+    facts = {n: v for n, v in conditions.items() if n in BUILD or n.startswith("environment.")}
+    unknown = sorted(name for name, value in facts.items() if value in UNKNOWN)
     if unknown:
         yield f"not known in any repeat, so not compared: {', '.join(unknown)}"
 

@@ -26,6 +26,14 @@ from pytest_drainwatch.core.repeats.metrics import (
 
 # Facts that name a place or a time and do not shape a result.
 _IDLE_FACTS = frozenset({"wall_clock_start", "warnings", "provider_why", "nodes"})
+_IDLE_CONFIG = frozenset({"namespace", "target_host"})
+# Differences of instants that with several pods may be those of two of them.
+_OF_ONE_POD = (
+    Metric.DEAD_WINDOW,
+    Metric.FIRST_UDP_TO_EXIT,
+    Metric.LAST_UDP_TO_EXIT,
+    Metric.SIGTERM_TO_REMOVED,
+)
 
 
 def repeat(report: Report, label: str) -> Repeat:
@@ -40,7 +48,9 @@ def repeat(report: Report, label: str) -> Repeat:
 
 def figures(report: Report) -> Mapping[Metric, Reading | None]:
     """The figures of one trial of ours, each with its bounds."""
-    flows = [flow for flow in report.trial.flows if flow.role is Role.TARGET]
+    # A one-way flow of which nobody knows whose it is may be the target's.
+    unknown = [flow for flow in report.trial.flows if flow.one_way and flow.role is None]
+    flows = [*(flow for flow in report.trial.flows if flow.role is Role.TARGET), *unknown]
     tcp = [flow for flow in flows if flow.proto is Proto.TCP]
     udp = [flow for flow in flows if flow.proto is Proto.UDP]
     summary = report.trial.summary
@@ -55,6 +65,8 @@ def figures(report: Report) -> Mapping[Metric, Reading | None]:
             container_terminated=_reading(summary.trigger_to_container_terminated_ns),
         )
     )
+    if len(report.trial.trigger.targets) > 1:
+        return {**found, **dict.fromkeys(_OF_ONE_POD)}
     # The report holds this difference, and not the instant.
     at, shown_ms = summary.sigterm_to_ready_false_ns, summary.sigterm_to_ready_false_ms
     if at is not None and shown_ms is not None:
@@ -77,7 +89,11 @@ def conditions(report: Report) -> Mapping[str, object]:
         "git_commit": report.git_commit,
         **facts,
         "environment.nodes": None if nodes is None else sorted(_node(node) for node in nodes),
-        **{f"config.{name}": value for name, value in trial.config.items()},
+        **{
+            f"config.{name}": value
+            for name, value in trial.config.items()
+            if name not in _IDLE_CONFIG
+        },
         "trigger": trial.trigger.verb,
         "deviations": list(trial.deviations),
     }

@@ -9,10 +9,17 @@ the flow ended.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_drainwatch.core.observation import Event, Observation
+
 Bounds = tuple[int, int]
+
+# What a one-way flow's history lacks, said by its first line, and by the receipts of a
+# pod that may have received more.
+NOT_KNOWN, FIRST_RECEIVER, CUT = "not_known", "first_receiver", "cut"
 
 
 class PhaseKind(StrEnum):
@@ -55,7 +62,8 @@ class Phase:
     """A stretch of a flow's life; it lasts until the next one begins.
 
     ``lost`` is None where a run of losses cannot be divided between two phases: it is
-    counted in the outage. ``errors`` counts ICMP and socket errors: Linux limits the
+    counted in the outage. All counts but ``errors`` are None where a one-way flow's receiver
+    may have received more than it told. ``errors`` counts ICMP and socket errors: Linux limits the
     rate of refusals, so few of them do not mean few that were refused.
     """
 
@@ -64,11 +72,11 @@ class Phase:
     responder: str | None = None
     first_seq: int | None = None
     last_seq: int | None = None
-    answered: int = 0
+    answered: int | None = 0
     lost: int | None = 0
-    reordered: int = 0
-    duplicated: int = 0
-    late: int = 0
+    reordered: int | None = 0
+    duplicated: int | None = 0
+    late: int | None = 0
     errors: int = 0
 
 
@@ -79,7 +87,8 @@ class Outage:
     ``began_ns`` lies between the last good send and the first sign that it was the last;
     ``recovered_at_ns`` between the last lost send and the first good reply after it.
     ``gap_ns``, the downtime, is at least the time between the first and the last lost
-    send, and at most that between the last good send and the first good reply.
+    send, and at most that between the last good send and the first good reply. ``lost`` is
+    None where a one-way flow's receiver may have received more than it told.
     """
 
     began_ns: Bounds
@@ -88,7 +97,7 @@ class Outage:
     recovered_by: RecoveredBy | None
     before: str | None
     after: str | None
-    lost: int
+    lost: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +108,35 @@ class Continuity:
     being overtaken, or in order; ``reordered`` of them after a later one. ``late`` came
     after they had been counted as lost. ``open`` were on their way when the watch ended.
     ``duplicated`` counts further replies to the same request. Of a one-way flow whose pod was
-    killed, what was sent between the pod's last word and its end is in none of these.
+    killed, what was sent between the pod's last word and its end is in none of these. Where
+    a one-way flow is not known to its end, counts that are not known are None.
 
     ``recovered_at_ns``, ``gap_ns`` and ``recovered_by`` are those of the outage at which the
-    verdict puts the flow's end, else of the longest; ``note`` says why they are None.
+    verdict puts the flow's end, else of the longest; ``note`` says why they, or counts, are None.
     """
 
     sent: int | None
     unsent: int | None
-    answered: int
-    lost: int
-    late: int
-    open: int
-    reordered: int
-    duplicated: int
+    answered: int | None
+    lost: int | None
+    late: int | None
+    open: int | None
+    reordered: int | None
+    duplicated: int | None
     phases: tuple[Phase, ...]
     outages: tuple[Outage, ...]
     recovered_at_ns: Bounds | None
     gap_ns: Bounds | None
     recovered_by: RecoveredBy | None
     note: str | None
+
+
+def not_known(history: Iterable[Observation]) -> str | None:
+    """Why a one-way flow is not known to its end; None if it is, or is answered."""
+    return next((str(o.data[NOT_KNOWN]) for o in history if NOT_KNOWN in o.data), None)
+
+
+def all_answers_known(history: Sequence[Observation]) -> bool:
+    """Whether everything that was received of the flow, or answered, is in its history."""
+    answers = [o for o in history if o.event is Event.FLOW_ANSWERED]
+    return not_known(history) is None or (bool(answers) and not any(CUT in o.data for o in answers))

@@ -24,19 +24,21 @@ class Part:
     duplicated: int = 0
     late: int = 0
     errors: int = 0
+    cut: bool = False  # its responder may have received more than is told
 
     def frozen(self, t0_ns: int) -> Phase:
+        known = not self.cut
         return Phase(
             kind=self.kind,
             begins_ns=_bounds(self.begins, t0_ns),
             responder=self.responder,
             first_seq=self.first_seq,
-            last_seq=self.last_seq,
-            answered=self.answered,
-            lost=self.lost,
-            reordered=self.reordered,
-            duplicated=self.duplicated,
-            late=self.late,
+            last_seq=self.last_seq if known else None,
+            answered=self.answered if known else None,
+            lost=self.lost if known else None,
+            reordered=self.reordered if known else None,
+            duplicated=self.duplicated if known else None,
+            late=self.late if known else None,
             errors=self.errors,
         )
 
@@ -59,6 +61,7 @@ class Gap:
     by: RecoveredBy | None = None
     after: str | None = None
     decisive: bool = False
+    cut: bool = False  # who answered before may have received more than is told
 
     @property
     def down(self) -> Interval | None:
@@ -79,7 +82,7 @@ class Gap:
             recovered_by=self.by,
             before=self.before,
             after=self.after,
-            lost=self.lost,
+            lost=None if self.cut else self.lost,
         )
 
 

@@ -12,9 +12,12 @@ from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.udp.continuity import (
     ANSWERING,
+    CUT,
     Continuity,
     PhaseKind,
     RecoveredBy,
+    all_answers_known,
+    not_known,
 )
 from pytest_drainwatch.core.udp.outage import Gap, Part, divided
 
@@ -35,7 +38,7 @@ def continuity(life: FlowLife, history: Sequence[Observation], t0_ns: int) -> Co
     """The continuity of a flow with that life and history; None for TCP."""
     if life.proto is not Proto.UDP:
         return None
-    walk = _Walk(life)
+    walk = _Walk(life, history)
     for seen, step in _paired(history, life.steps):
         walk.take(seen, step)
         if seen.event is Event.FLOW_OPEN_AT_END:
@@ -60,8 +63,10 @@ def _paired(
 class _Walk:
     """Walks a history once, opening and closing phases."""
 
-    def __init__(self, life: FlowLife) -> None:
+    def __init__(self, life: FlowLife, history: Sequence[Observation]) -> None:
         self._life = life
+        self._to_its_end = not_known(history) is None
+        self._cut = any(CUT in o.data for o in history)
         self.parts: list[Part] = []
         self.gaps: list[Gap] = []
         self._gap: Gap | None = None
@@ -107,6 +112,7 @@ class _Walk:
         part.reordered += integer(data.get("reordered"))
         part.duplicated += integer(data.get("duplicates"))
         part.late += integer(data.get("late"))
+        part.cut = part.cut or data.get(CUT) is True
         first_seq, last_seq = (integer_or_none(data.get(k)) for k in ("first_seq", "last_seq"))
         part.first_seq = first_seq if part.first_seq is None else part.first_seq
         part.last_seq = last_seq if last_seq is not None else part.last_seq
@@ -182,15 +188,21 @@ class _Walk:
 
     def _open(self, began: Interval) -> Gap:
         good_ns = began.lo if self._last_good_ns is None else self._last_good_ns
-        self._gap = Gap(began, min(good_ns, began.hi), self._responder)
+        cut = bool(self.parts) and self.parts[-1].cut
+        self._gap = Gap(began, min(good_ns, began.hi), self._responder, cut=cut)
         return self._gap
 
     def _keep(self, gap: Gap) -> None:
+        if not self._to_its_end and (gap.recovered is None or not self._cut):
+            gap.cut = True  # losses are told to the end of the record, or not at all
         self.gaps.append(gap)
-        self.parts += divided(gap)
+        parts = divided(gap)
+        for part in parts:
+            part.cut = gap.cut
+        self.parts += parts
 
 
-def _summed(life: FlowLife, history: Iterable[Observation], walk: _Walk, t0_ns: int) -> Continuity:
+def _summed(life: FlowLife, history: Sequence[Observation], walk: _Walk, t0_ns: int) -> Continuity:
     ended = [o.data for o in history if o.event is Event.FLOW_OPEN_AT_END]
     final = ended[-1] if ended else {}
     parts, gaps = walk.parts, walk.gaps
@@ -202,22 +214,29 @@ def _summed(life: FlowLife, history: Iterable[Observation], walk: _Walk, t0_ns: 
     if told is None and gaps:
         told = max(gaps, key=_length_ns)
     shown = None if told is None else told.frozen(t0_ns)
+    why = not_known(history)
+    received = all_answers_known(history)
     return Continuity(
         sent=integer_or_none(final.get("sent")),
         unsent=integer_or_none(final.get("unsent")),
-        answered=sum(part.answered for part in parts),
-        lost=max(0, unanswered - late),
-        late=late,
-        open=walk.open,
-        reordered=sum(part.reordered for part in parts),
-        duplicated=doubled,
+        answered=sum(part.answered for part in parts) if received else None,
+        lost=max(0, unanswered - late) if why is None else None,
+        late=late if received else None,
+        open=walk.open if why is None else None,
+        reordered=sum(part.reordered for part in parts) if received else None,
+        duplicated=doubled if received else None,
         phases=tuple(part.frozen(t0_ns) for part in parts),
         outages=tuple(gap.frozen(t0_ns) for gap in gaps),
         recovered_at_ns=shown.recovered_at_ns if shown else None,
         gap_ns=shown.gap_ns if shown else None,
         recovered_by=shown.recovered_by if shown else None,
-        note=_note(told, bool(ended)),
+        note=_note(told, bool(ended)) if why is None else _unknown(why, walk),
     )
+
+
+def _unknown(why: str, walk: _Walk) -> str:
+    heard = any(part.kind in ANSWERING for part in walk.parts)
+    return f"not known to its end: {why}" if heard else f"not measured: {why}"
 
 
 def _length_ns(gap: Gap) -> float:
