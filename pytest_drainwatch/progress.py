@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import pytest
@@ -86,7 +86,9 @@ class PlainProgress:
 
     def line(self, text: str) -> None:
         """Something worth a line."""
-        print(f"drainwatch: {text}", file=self._stream, flush=True)
+        # Nobody reads it any more: no reason to break a measurement off.
+        with suppress(BrokenPipeError):
+            print(f"drainwatch: {text}", file=self._stream, flush=True)
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
         """A phase begins."""

@@ -157,6 +157,18 @@ def test_what_is_merely_on_its_way_at_the_end_is_not_lost() -> None:
     assert (found.lost, found.open, len(found.phases)) == (0, 2, 1)
 
 
+def test_after_a_move_as_well_what_is_on_its_way_at_the_end_is_not_lost() -> None:
+    answers = s.answered(UDP, NEW, 7399, 39_990, (300, 900))
+    last = s.unanswered(UDP, 39_999.6, 39_999.6, 1, end=40_000)
+    _, told = judged([*ALIVE, LOST, moved(), answers, last, end(900)])
+    assert (told.open, len(told.outages)) == (1, 1)
+    assert told.phases[-1].kind is PhaseKind.REHOMED
+    # For longer than a way takes, it is an outage of its own.
+    gone = s.unanswered(UDP, 36_000, 39_990, 240, end=40_000)
+    _, told = judged([*ALIVE, LOST, moved(), answers, gone, end(900)])
+    assert (told.open, len(told.outages)) == (0, 2)
+
+
 def test_of_several_outages_the_verdict_s_is_shown_else_the_longest() -> None:
     short = s.unanswered(UDP, 5000, 5200, 10, end=5300)
     back = s.answered(UDP, OLD, 5299, 6999, (111, 200))

@@ -61,6 +61,7 @@ class Gap:
     by: RecoveredBy | None = None
     after: str | None = None
     decisive: bool = False
+    brief: bool = True  # nothing but sends that may still be on their way
     cut: bool = False  # who answered before may have received more than is told
 
     @property

@@ -93,7 +93,9 @@ class _Walk:
     def finished(self) -> _Walk:
         """Close what is open: the watch ended."""
         gap, self._gap = self._gap, None
-        if gap is not None and self._life.state is State.SURVIVED:
+        watched = any(step.signal is Signal.END for step in self._life.steps)
+        brief = gap is not None and gap.brief and watched
+        if gap is not None and (brief or self._life.state is State.SURVIVED):
             self.open = gap.lost  # too few, and for too short, to be more than on their way
         elif gap is not None:
             self._keep(gap)
@@ -162,6 +164,7 @@ class _Walk:
         gap = self._gap or self._open(began)
         if step is not None and step is self._life.end_step:
             gap.began, gap.decisive = step.at, True
+        gap.brief = gap.brief and step is None
         stalled = step is not None and step.signal is Signal.STALL
         if not gap.parts:
             kind = PhaseKind.NOT_SEEN if stalled else PhaseKind.LOST
@@ -177,6 +180,7 @@ class _Walk:
     def _failed(self, seen: Observation, step: Step) -> None:
         """An error: another phase of the outage, if it tells something new."""
         gap = self._gap or self._open(step.at)
+        gap.brief = False
         if step is self._life.end_step:
             gap.began, gap.decisive = step.at, True
         kind = _KINDS.get(step.signal, PhaseKind.UNREACHABLE)
