@@ -64,6 +64,7 @@ class Tcpdump:
         self._process = subprocess.Popen(
             [
                 *self._prefix,
+                *_lifeline(),
                 program,
                 *("-i", self._interface, "-w", str(self.file), "-n"),
                 *("-Z", "root"),  # else it gives up the right to write the file
@@ -75,12 +76,16 @@ class Tcpdump:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._reader = threading.Thread(target=self._read, name="tcpdump", daemon=True)
-        self._reader.start()
-        self._listening.wait(START_S)
-        if not any("listening on" in line for line in self._said):
+        try:
+            self._reader = threading.Thread(target=self._read, name="tcpdump", daemon=True)
+            self._reader.start()
+            self._listening.wait(START_S)
+            if not any("listening on" in line for line in self._said):
+                said = " | ".join(self._said) or "it is silent"
+                raise CaptureError(f"tcpdump did not start: {said}")
+        except BaseException:  # a Ctrl-C as well: nobody will leave what was not entered
             self._end()
-            raise CaptureError(f"tcpdump did not start: {' | '.join(self._said) or 'it is silent'}")
+            raise
         return self
 
     def __exit__(
@@ -94,6 +99,16 @@ class Tcpdump:
         self._end()
         if kind is None and (why := fault(self._process.returncode, self._said)):
             raise CaptureError(why)
+
+    @property
+    def pid(self) -> int:
+        """The process that captures."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
 
     def _read(self) -> None:
         assert self._process.stderr
@@ -114,6 +129,17 @@ class Tcpdump:
         self._reader.join(START_S)
         assert self._process.stderr
         self._process.stderr.close()
+
+
+def _lifeline() -> list[str]:
+    """What starts a program that ends with us, however we do: SIGTERM runs no ``finally``.
+
+    The kernel takes the end of the thread that forks for ours, so only the main one can.
+    """
+    program = shutil.which("setpriv")
+    if program is None or threading.current_thread() is not threading.main_thread():
+        return []
+    return [program, "--pdeathsig", "TERM", "--"]
 
 
 def fault(code: int, said: Sequence[str]) -> str | None:

@@ -219,7 +219,10 @@ def listen(kind: socket.SocketKind, bind: str, port: int, setting: str) -> socke
 class Connection:
     """One TCP client."""
 
-    __slots__ = ("buffer", "closing", "last_seq", "out", "peer", "pending", "said_bye", "sock")
+    __slots__ = (
+        "buffer", "closing", "last_seq", "out", "peer", "peer_ended", "pending", "said_bye",
+        "sock",
+    )  # fmt: skip
 
     def __init__(self, sock: socket.socket, peer: str) -> None:
         self.sock = sock
@@ -228,6 +231,7 @@ class Connection:
         self.out = b""
         self.last_seq = 0
         self.pending: deque[tuple[int, bytes]] = deque()  # receipt and line, not yet answered
+        self.peer_ended = False  # it sends no more, and may still read
         self.closing = False
         self.said_bye = False
 
@@ -256,12 +260,10 @@ class Received:
 
     def add(self, seq: int, sent_ns: int, recv_ns: int) -> None:
         if seq > self.last_seq:
-            for missing in range(max(self.last_seq + 1, seq - NOTES_MISSING), seq):
-                self.missing[missing] = None
-            while len(self.missing) > NOTES_MISSING:
-                del self.missing[next(iter(self.missing))]
+            self.miss(range(max(self.last_seq + 1, seq - NOTES_MISSING), seq))
             self.last_seq, self.last_sent_ns = seq, sent_ns
         elif seq < self.first_seq:
+            self.miss(range(max(seq + 1, self.first_seq - NOTES_MISSING), self.first_seq))
             self.first_seq, self.first_sent_ns = seq, sent_ns
             self.reordered += 1
         elif seq in self.missing:
@@ -275,6 +277,11 @@ class Received:
         passage_ns = recv_ns - sent_ns
         self.passage_min_ns = min(self.passage_min_ns, passage_ns)
         self.passage_max_ns = max(self.passage_max_ns, passage_ns)
+
+    def miss(self, seqs: range) -> None:
+        self.missing.update(dict.fromkeys(seqs))
+        while len(self.missing) > NOTES_MISSING:
+            del self.missing[next(iter(self.missing))]
 
     def told(self, flow: str) -> dict[str, object]:
         numbers = {name: getattr(self, name) for name in self.__slots__ if name != "missing"}
@@ -408,7 +415,11 @@ class Probe:
             return False
         recv_ns = time.monotonic_ns()
         if not data:
-            self.drop(connection)
+            if connection.pending or connection.out:
+                connection.peer_ended = True
+                self.loop.remove_reader(connection.sock)
+            else:
+                self.drop(connection)
             return False
         if connection.closing:  # said bye already: read on only so that no RST follows
             return True
@@ -455,7 +466,7 @@ class Probe:
             connection.out += answered[1]
         if connection.pending:
             self.wake_for(connection)
-        if held_back and len(connection.pending) <= PENDING_LIMIT:
+        if held_back and len(connection.pending) <= PENDING_LIMIT and not connection.peer_ended:
             self.loop.add_reader(connection.sock, self.serve_tcp, connection)
         self.flush_or_end(connection)
 
@@ -467,7 +478,10 @@ class Probe:
         self.flush(connection)
 
     def in_flight(self, at_ns: int) -> dict[str, Optional[int]]:
-        """The TCP requests that had come by then and were not answered."""
+        """The TCP requests that were read by then and not answered.
+
+        What had arrived and was not read is not among them: nobody can say when it came.
+        """
         waiting = [recv_ns for c in self.connections for recv_ns, _ in c.pending]
         came = [recv_ns for recv_ns in waiting if recv_ns <= at_ns]
         oldest = at_ns - min(came) if came else None
@@ -491,7 +505,10 @@ class Probe:
         except OSError:
             self.drop(connection)
             return
-        if loop.remove_writer(sock):
+        if connection.peer_ended and not connection.pending:
+            self.drop(connection)
+            return
+        if loop.remove_writer(sock) and not connection.peer_ended:
             loop.add_reader(sock, self.serve_tcp, connection)
         if connection.said_bye:
             try:
@@ -630,6 +647,9 @@ class Probe:
 
     def read_pending(self, connection: Connection) -> None:
         for _ in range(READS_AT_END):
+            held_back = len(connection.out) > OUT_LIMIT or len(connection.pending) > PENDING_LIMIT
+            if held_back and not connection.closing:
+                return  # it does not read: to answer more would only keep others waiting
             if not self.serve_tcp(connection):
                 return
 

@@ -326,6 +326,7 @@ def _agent_config(ready: Probe) -> AgentConfig:
         udp_rate_hz=wanted.udp_rate_hz,
         tcp_sparse_rate_hz=wanted.sparse_rates_hz[0],
         udp_sparse_rate_hz=wanted.sparse_rates_hz[1],
+        agents=environment.xdist_workers(),
     )
 
 

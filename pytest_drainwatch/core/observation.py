@@ -44,7 +44,8 @@ class Event(StrEnum):
     LOG_ENDED = "log_ended"  # subject = pod uid; container, complete, problem: a probe's log
 
     # --- client: one flow's life; subject is the flow's id -----------------------------
-    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n}, one_way
+    FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n},
+    #                                    one_way, note: what its datagrams are signed with
     FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno, failed
     FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
     FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,

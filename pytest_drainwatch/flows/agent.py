@@ -67,7 +67,7 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     loop = asyncio.SelectorEventLoop(selector)
     recorder = Recorder(config.record, loop)
     health = Health(recorder.write)
-    nice = limits.raise_priority(config.sends_per_s)
+    nice = limits.raise_priority(config.agents * config.sends_per_s)
     now_ns = monotonic_ns()
     recorder.write(
         Observation(
@@ -156,7 +156,7 @@ def _carry_out(engine: Engine, line: str) -> None:
     """Do what the line says; what cannot be done is complained about and ends nothing."""
     try:
         raw = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raw = None
     match raw:
         case {"do": "stop"}:

@@ -52,6 +52,7 @@ class AgentConfig:
     udp_sparse_rate_hz: float | None = None
     dial_timeout_ns: int = 20 * NS_PER_S
     max_extra: int = 64
+    agents: int = 1  # that run on this machine at a time, this one among them
 
     @property
     def wanted(self) -> int:
@@ -76,7 +77,7 @@ def parse_config(line: str) -> AgentConfig:
     """Read the configuration. Raises :class:`ConfigError`."""
     try:
         raw = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"the configuration is not JSON: {error}; got {line[:80]!r}") from None
     known = _object("the configuration", raw, {f.name for f in fields(AgentConfig)})
     for name in ("tcp", "udp", "udp_one_way"):
@@ -97,6 +98,7 @@ def parse_config(line: str) -> AgentConfig:
         _number(name, known, 0.01, MAX_RATE_HZ, (int, float))
     _number("dial_timeout_ns", known, 0, 3600 * NS_PER_S)
     _number("max_extra", known, 0, MAX_FLOWS)
+    _number("agents", known, 1, 1000)
     config = AgentConfig(**known)  # type: ignore[arg-type]
     for proto in ("tcp", "udp"):
         name = f"{proto}_sparse_rate_hz"

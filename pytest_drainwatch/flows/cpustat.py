@@ -61,7 +61,11 @@ def cpu_stats(proc: Path = PROC) -> tuple[CpuStat, ...]:
     container's), so those count as well, as far up as this mount namespace shows them.
     """
     opened = []
-    for folder, version in _folders(proc):
+    try:
+        folders = _folders(proc)
+    except ValueError:  # not in the format that we know: then throttling cannot be seen
+        folders = []
+    for folder, version in folders:
         try:
             stat = CpuStat(folder / "cpu.stat", version)
         except OSError:
@@ -74,9 +78,10 @@ def cpu_stats(proc: Path = PROC) -> tuple[CpuStat, ...]:
 
 
 def _folders(proc: Path) -> list[tuple[Path, str]]:
+    """Where to look, and in which hierarchy. Raises ValueError for what is no such file."""
     try:
-        memberships = (proc / "cgroup").read_text().splitlines()
-        mounts = (proc / "mountinfo").read_text().splitlines()
+        memberships = (proc / "cgroup").read_text(errors="surrogateescape").splitlines()
+        mounts = (proc / "mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return []
     controllers = {
@@ -93,7 +98,7 @@ def _folders(proc: Path) -> list[tuple[Path, str]]:
     for line in mounts:
         left, _, right = line.partition(" - ")
         root, mounted = (_unescaped(field) for field in left.split()[3:5])
-        kind, _, options = right.split(None, 2)
+        kind, _, options = right.split(" ", 2)  # the source between them may be empty
         if kind != ("cgroup" if v1 else "cgroup2"):
             continue
         if v1 and "cpu" not in options.split(","):

@@ -7,6 +7,7 @@ waits for a reply, and nothing decides what a reply means.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic_ns
@@ -50,6 +51,7 @@ class Engine:
     ) -> None:
         self.selector = selector
         self.exchanges = Exchanges(recorder.write)
+        self.tag = os.urandom(4).hex()
         self.phase = Phase.DIALLING
         self.error: AgentError | None = None
         self._config = config
@@ -85,7 +87,6 @@ class Engine:
                 target=None,
                 max_extra=0,
                 one_way=True,
-                first_index=config.udp.flows if config.udp is not None else 0,
             )
         selector.on_stall = self._stalled
 

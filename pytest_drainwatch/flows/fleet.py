@@ -43,7 +43,6 @@ class Fleet:
         target: str | None,
         max_extra: int,
         one_way: bool = False,
-        first_index: int = 0,
     ) -> None:
         self.proto = proto
         self.endpoint = endpoint
@@ -54,7 +53,6 @@ class Fleet:
         self._source = source
         self._target = None if one_way else target  # nobody answers, so nobody is chosen
         self._one_way = one_way
-        self._first_index = first_index  # two fleets with the same indices would be in step
         self._room = max_extra
         self._next_number = 1
         self._free: list[int] = []
@@ -110,7 +108,7 @@ class Fleet:
 
     def _discard(self, flow: Flow) -> None:
         flow.discard()
-        number = flow.index - self._first_index
+        number = abs(flow.index)
         del self.flows[number]
         heapq.heappush(self._free, number)
 
@@ -144,7 +142,9 @@ class Fleet:
         kind_of_flow: type[Flow] = TcpFlow if stream else UdpFlow
         if self._one_way:
             adapter, kind_of_flow = NoteDatagram(), OneWayFlow
-        index = self._first_index + number
+        # Two-way flows count up and one-way ones down: however many there are, no two of
+        # the same rate have one index and are in step, and together they are spread evenly.
+        index = -number if self._one_way else number
         flow = kind_of_flow(
             self._host, flow_id, index, dialled.sock, adapter, dialled.at, self._cadence
         )
@@ -160,7 +160,7 @@ class Fleet:
             remote=_text(remote),
             attempts=dialled.attempts,
             **({"failed": dialled.failed} if dialled.failed else {}),
-            **({"one_way": True} if self._one_way else {}),
+            **({"one_way": True, "note": flow.note_name} if isinstance(flow, OneWayFlow) else {}),
         )
         self._host.watch(flow)
         # No poll before this one knew the socket: only a read tells that it is quiet.

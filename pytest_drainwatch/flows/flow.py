@@ -26,6 +26,7 @@ class Host(Protocol):
 
     selector: StampingSelector
     exchanges: Exchanges
+    tag: str  # what notes of this agent's flows are told from another's by
 
     def record(self, seen: Observation) -> None:
         """Write an observation."""

@@ -13,9 +13,10 @@ from pytest_drainwatch.flows.errors import ClientLimit
 RESERVED_DESCRIPTORS = 32
 NICE = -15
 REALTIME_PRIORITY = 1
-# About a tenth of a core. Who needs more must not take it from what is measured, which may
-# run on the same cores.
-REALTIME_SENDS_PER_S = 5000
+# A quarter of a core for each core there is. Who needs more must not take it from what is
+# measured, which may run on the same cores: its delays would look like the workload's own,
+# and no stall of ours would tell.
+REALTIME_SENDS_PER_S_AND_CORE = 1000
 
 
 def raise_descriptors() -> int:
@@ -30,12 +31,12 @@ def raise_priority(sends_per_s: float) -> int:
     """Be scheduled before others, where that is allowed; returns the nice value.
 
     A nice value is a share, and no promise to run soon: who wakes may wait for
-    milliseconds until somebody else's slice is over. A real-time policy is one, for an
-    agent that needs little.
+    milliseconds until somebody else's slice is over. A real-time policy is one, for
+    agents that need little: ``sends_per_s`` is what all on this machine send.
     """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
-    if sends_per_s <= REALTIME_SENDS_PER_S:
+    if sends_per_s <= REALTIME_SENDS_PER_S_AND_CORE * len(os.sched_getaffinity(0)):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
     with contextlib.suppress(OSError):  # timers otherwise fire up to 50 us late

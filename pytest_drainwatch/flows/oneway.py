@@ -60,8 +60,14 @@ class OneWayFlow(UdpFlow):
     _runs = 0
     _trouble_ns = 0
 
+    @property
+    def note_name(self) -> str:
+        """What its notes are signed with: the flows of every agent have the same ids, and a
+        path may lead the datagrams of one trial to the pod of another."""
+        return f"{self.id}.{self.host.tag}"
+
     def _datagram(self, at_ns: int) -> bytes:
-        return note(self.ledger.next_seq, at_ns, self.id)
+        return note(self.ledger.next_seq, at_ns, self.note_name)
 
     def _sent(self, at_ns: int) -> None:
         seq = self.ledger.next_seq
@@ -72,13 +78,22 @@ class OneWayFlow(UdpFlow):
             self._run = Run(seq, at_ns)
 
     def _read_errors(self, lo_ns: int) -> bool:
-        # Silence since the last error: whatever it was may be over, so the next one is news.
-        if self._trouble_ns and lo_ns - self._trouble_ns > CALM_NS:
-            self.ledger.calm()
+        self._calm(lo_ns)
         found = super()._read_errors(lo_ns)
         if found:
             self._trouble_ns = lo_ns
         return found
+
+    def _trouble(self, event: Event, lo_ns: int, hi_ns: int, error: OSError) -> None:
+        self._calm(lo_ns)
+        super()._trouble(event, lo_ns, hi_ns, error)
+        self._trouble_ns = lo_ns
+
+    def _calm(self, now_ns: int) -> None:
+        """Silence since the last error: whatever it was may be over, so the next is news."""
+        if self._trouble_ns and now_ns - self._trouble_ns > CALM_NS:
+            self.ledger.calm()
+            self._trouble_ns = 0
 
     def _write_run(self) -> None:
         run = self._run

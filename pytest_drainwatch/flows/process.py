@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.flows.config import AgentConfig
+from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_plan
 
 STOP_TIMEOUT_S = 10.0
 STDERR_LINES = 20
@@ -133,9 +133,16 @@ class FlowAgent:
     def plan(self, dense: Iterable[Interval]) -> None:
         """Send densely within ``dense`` (CLOCK_MONOTONIC; in order, apart), else sparsely.
 
-        Replaces the plan before it from now on.
+        Replaces the plan before it from now on; after :meth:`stop` it changes nothing.
+        Raises :class:`AgentFailed` if it is none that the agent accepts.
         """
-        self._tell({"do": "plan", "dense": [[at.lo, at.hi] for at in dense]})
+        pairs = [[at.lo, at.hi] for at in dense]
+        try:
+            parse_plan(pairs)
+        except ConfigError as error:
+            raise AgentFailed(f"the flow agent would refuse this plan: {error}") from error
+        if not self._stopping:
+            self._tell({"do": "plan", "dense": pairs})
 
     def stop(self) -> None:
         """Tell it to write its last records and end; a second call does nothing.

@@ -222,10 +222,10 @@ class Schedule:
             book = self._booked(turn, stretch)
             next_ns, following = self._next(turn, slot_ns + passed * period_ns + 1, stretch)
             if next_ns > now_ns:
-                book.missed += passed
+                book.miss(now_ns - slot_ns, period_ns, passed)
                 turn.stretch = following
                 return slot_ns + passed * period_ns, next_ns, book
-            book.missed += passed + 1
+            book.miss(now_ns - slot_ns, period_ns, passed + 1)
             slot_ns, stretch = next_ns, following
 
     def _booked(self, turn: _Turn, stretch: Stretch) -> Book:

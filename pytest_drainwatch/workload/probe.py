@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -62,13 +62,18 @@ def record_events(
         sent = time.monotonic_ns()
         items, problem = _pod_events(api, namespace)
         at = Interval(sent, time.monotonic_ns())
-        seen = [_cluster_event(item, at) for item in items]
+        read = [_cluster_event(item, at) for item in items]
+        seen = [o for o in read if o is not None]
         told = {o.subject for o in seen if o.data["reason"] == KILLING}
         if problem or told >= set(ended) or time.monotonic() > deadline:
             break
         time.sleep(EVENTS_PAUSE_S)
     for observation in seen:
         record(observation)
+    odd = len(read) - len(seen)
+    if odd:
+        unread = f"{odd} of {len(read)} events are in no form that is known: they were not read"
+        problem = f"{problem}; {unread}" if problem else unread
     record(
         Observation(
             source=Source.ORCHESTRATOR,
@@ -79,7 +84,7 @@ def record_events(
     )
 
 
-def _pod_events(api: Api, namespace: str) -> tuple[list[Mapping[str, Any]], str | None]:
+def _pod_events(api: Api, namespace: str) -> tuple[list[object], str | None]:
     """The events about pods, and why they are not all there."""
     try:
         response = api.core.list_namespaced_event(
@@ -90,15 +95,20 @@ def _pod_events(api: Api, namespace: str) -> tuple[list[Mapping[str, Any]], str 
             _request_timeout=EVIDENCE_TIMEOUT,
         )
         found = json.loads(response.data)
-        items: list[Mapping[str, Any]] = [i for i in found["items"] if isinstance(i, dict)]
+        items: list[object] = list(found["items"])
         more = (found.get("metadata") or {}).get("continue")
     except Exception as error:
         return [], explain(error)
     return items, f"more than {EVENT_LIMIT}: the others were not read" if more else None
 
 
-def _cluster_event(item: Mapping[str, Any], at: Interval) -> Observation:
+def _cluster_event(item: object, at: Interval) -> Observation | None:
+    """The event; None for what is none."""
+    if not isinstance(item, dict):
+        return None
     about = item.get("involvedObject") or {}
+    if not isinstance(about, dict):
+        return None
     container = _CONTAINER.fullmatch(str(about.get("fieldPath")))
     stamp = item.get("eventTime")
     return Observation(

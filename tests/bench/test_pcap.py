@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import struct
+import subprocess
+import sys
+import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +21,7 @@ from bench.tcpdump import CaptureError, Tcpdump, fault, find_tcpdump
 from bench.wallclock import ClockStepped, Pair, Translation, WallClock
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 
+TOP = Path(__file__).resolve().parents[2]
 CLIENT, NODE = ("198.18.0.1", 40000), ("198.18.0.8", 31000)
 ETHERNET, SLL2 = 1, 276
 
@@ -136,6 +144,73 @@ def test_a_tcpdump_that_does_not_start_says_why(tmp_path: Path) -> None:
     capture = Tcpdump("no-such-link", "icmp", tmp_path / "x")
     with pytest.raises(CaptureError, match=r"did not start: .*no-such-link"), capture:
         pass
+
+
+class Interrupted(BaseException):
+    """As a Ctrl-C: no Exception."""
+
+
+def test_one_that_is_interrupted_while_it_starts_is_ended(tmp_path: Path) -> None:
+    """The prefix stands for a tcpdump that takes long to start."""
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    capture = Tcpdump("lo", "icmp", tmp_path / "x", prefix=("sh", "-c", "exec sleep 60"))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        timer.start()
+        with pytest.raises(Interrupted), capture:
+            pass
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert capture.running is False
+
+
+@pytest.mark.skipif(find_tcpdump() is None, reason="tcpdump is not installed")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_it_ends_with_a_process_that_is_terminated(tmp_path: Path) -> None:
+    code = textwrap.dedent(f"""
+        import time
+        from pathlib import Path
+        from bench.tcpdump import CaptureError, Tcpdump
+        try:
+            with Tcpdump("lo", "udp and port 9", Path({str(tmp_path / "x")!r})) as capture:
+                print(capture.pid, flush=True)
+                time.sleep(60)
+        except CaptureError as error:
+            print(error, flush=True)
+    """)
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=TOP, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert running.stdout is not None
+        said = running.stdout.readline().strip()
+        if "permission" in said.lower():
+            pytest.skip("needs the right to capture packets (CAP_NET_RAW)")
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == -signal.SIGTERM
+    finally:
+        running.kill()
+        running.wait()
+        assert running.stdout is not None
+        running.stdout.close()  # what outlives it would keep it open
+    deadline = time.monotonic() + 10
+    while _runs(int(said)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if _runs(int(said)):
+        os.kill(int(said), signal.SIGTERM)
+        pytest.fail("tcpdump outlives who started it")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return b"tcpdump" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 COUNTS = ("listening on lo", "20 packets captured", "21 packets received by filter")

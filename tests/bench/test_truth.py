@@ -76,6 +76,13 @@ def test_an_end_of_another_kind_is_told(event: Event, flag: int) -> None:
     assert verdict.named_right is False
 
 
+def test_a_segment_with_both_flags_is_a_reset() -> None:
+    """So the receiver's kernel takes it, whatever else it was meant to say."""
+    (verdict,) = verdicts(ended_tcp(Event.FLOW_RESET), segment(5040.5, FIN | RST))
+    assert [evidence.what for evidence in verdict.evidence] == ["RST"]
+    assert verdict.named_right
+
+
 @pytest.mark.parametrize("ms", [5039.999, 5041.001])
 def test_a_tcp_end_outside_is_not(ms: float) -> None:
     (verdict,) = verdicts(ended_tcp(Event.FLOW_FIN), segment(ms, FIN))
@@ -167,6 +174,17 @@ def test_an_arrival_at_the_new_pod_after_the_interval_is_a_fault() -> None:
     assert verdict.fault == "not covered: its arrival at the new pod outside"
 
 
+def test_a_request_arrives_after_it_was_sent() -> None:
+    """A restarted counter sends the same bytes again: an earlier packet is another one's."""
+    inside = (request(90, 100, to=OLD_POD), request(100.02, 100, to=OLD_POD))
+    (verdict,) = verdicts(moved_udp(), *SERVED, *FOLLOWED, inside=inside)
+    assert verdict.fault is None
+    assert [(e.what, e.at.lo) for e in verdict.evidence][1] == (
+        "its arrival at the old pod",
+        s.ns(100.02),
+    )
+
+
 def refused_udp() -> Recording:
     """Served until 100 ms, refused at [117, 117.5]."""
     icmp = s.client(
@@ -194,6 +212,15 @@ def test_a_refusal_belongs_to_the_request_that_it_quotes() -> None:
     assert [e.what for e in verdict.evidence] == ["last request served", "first request not served"]
     (verdict,) = verdicts(refused_udp(), *SERVED, lost, error(140, 101))
     assert verdict.fault == "not covered: its ICMP error outside"
+
+
+def test_a_lost_request_that_went_to_the_old_pod_has_no_arrival_at_a_new_one() -> None:
+    """It was refused there: when it got that far is no part of the end."""
+    lost = request(117.01, 101)
+    inside = (request(100.02, 100, to=OLD_POD), request(117.6, 101, to=OLD_POD))
+    (verdict,) = verdicts(refused_udp(), *SERVED, lost, error(117.1, 101), inside=inside)
+    assert verdict.fault is None
+    assert "its arrival at the new pod" not in [e.what for e in verdict.evidence]
 
 
 def test_a_udp_flow_whose_last_request_is_on_its_way_did_not_end() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_drainwatch import App, Behavior, Scenario, Trial
 from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import PodEnd
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation
@@ -107,11 +110,28 @@ def test_c29_a_kubelet_eviction_is_never_filed_under_the_trigger() -> None:
         ),
         s.pod(OLD, 600, type="DELETED", deletion_timestamp="then", **why),
     ]
-    found = end(served(400), log(term(100)), evicted)
+
+    def judged(frames: list[Observation]) -> PodEnd:
+        asked = s.accepted(verb="evict")
+        parts = ([asked], served(400), log(term(100)), frames)
+        trial = derive(s.recording(*parts, config={**NO_HOOK, "trigger": "evict"})).trial
+        assert trial.trigger.verb == "evict"
+        (found,) = trial.pod_ends
+        return found
+
+    found = judged(evicted)
     assert found.initiator is Initiator.KUBELET_EVICTION
-    assert found.ended_by is EndedBy.KILLED_EARLY
+    # Since when the kubelet was at it nothing says, so neither whether it gave it two seconds.
+    assert found.ended_by is EndedBy.UNKNOWN
     assert found.expected_kill_ns is None
     assert "pod status: Evicted (The node was low on resource: memory.)" in found.evidence
+    # Not even where the trigger's own eviction had been carried out already.
+    both = [replace(o, data={**o.data, "deletion_timestamp": "then"}) for o in evicted[1:]]
+    mark = s.pod(OLD, 12, containers=[s.LIVE], deletion_timestamp="then")
+    assert judged([evicted[0], mark, *both]).initiator is Initiator.KUBELET_EVICTION
+    # The trigger's own eviction alone is filed under it.
+    ours = judged(s.cluster(0, 420, disruption="EvictionByEvictionAPI"))
+    assert ours.initiator is Initiator.API_EVICT
 
 
 def test_c35_the_grace_period_is_the_one_that_was_set() -> None:

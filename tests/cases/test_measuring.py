@@ -94,7 +94,7 @@ def _judge(seen: list[Observation], probe: Probe, signalled: Interval) -> TrialR
 def test_c53_a_skewed_probe_is_placed_where_it_was(rig: Rig, skew_ms: int) -> None:
     """A real probe whose clock is 300 ms off: the offset is bounded, and is in the bounds."""
     drained = drain(rig, skew_ms)
-    trial, t0_ns = drained.trial, drained.signalled.lo
+    trial = drained.trial
     (known,) = trial.clock
     assert not known.same_clock
     assert known.offset_ns is not None
@@ -108,7 +108,6 @@ def test_c53_a_skewed_probe_is_placed_where_it_was(rig: Rig, skew_ms: int) -> No
     assert trial.summary.tcp.drained == 3
     orders = {(o.first, o.second): o.order for o in trial.summary.orders}
     assert orders["sigterm", "last_flow_terminal"] is Order.BEFORE
-    assert t0_ns > 0
 
 
 def test_c53_the_skew_changes_nothing_and_zero_inside_means_indeterminate() -> None:

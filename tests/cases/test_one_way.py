@@ -21,7 +21,7 @@ from tests.core.one_way_story import (
     started,
     told_of,
 )
-from tests.core.story import NEW, OLD
+from tests.core.story import NEW, OLD, total
 
 
 def test_c01_scaled_to_zero_is_a_black_hole_with_bounds() -> None:
@@ -53,4 +53,4 @@ def test_c01_recovery_comes_with_the_replacement_only() -> None:
     assert hi == sent_at(again) + 0.3
     gap = ms_of(told.gap_ns)
     assert gap[0] <= sent_at(again) - sent_at(OLD_LAST) <= gap[1]
-    assert told.sent == told.answered + told.lost
+    assert told.sent == total(told.answered, told.lost)

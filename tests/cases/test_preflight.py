@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import Flows, TrialVoid
+from pytest_drainwatch import Flows, Scenario, TrialVoid
+from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.flow.classify import classify
 from pytest_drainwatch.core.flow.life import live
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.moments import CannotDerive
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.recording import Header, loads
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.process import FlowAgent
 from pytest_drainwatch.preflight import EndpointStability, require, udp_answered
+from pytest_drainwatch.recorder import Recorder
+from pytest_drainwatch.stage import Stage
+from tests.cluster.harness import Silent
+from tests.conductor.api_server import reply, serving
 from tests.core import story as s
+from tests.core.story import NEW, OLD
 from tests.loopback.rig import LOOPBACK, Agent, Rig
 from tests.loopback.servers import ScriptedUdp, pong
 from tests.netns.network import Network, NoNamespaces
@@ -27,12 +35,15 @@ def plain(argv: Sequence[str]) -> list[str]:
     return list(argv)
 
 
-@pytest.mark.parametrize(("carries", "passes"), [(50, False), (10_000, True)])
+@pytest.mark.parametrize(("carries", "passes"), [(50, False), (59, False), (10_000, True)])
 def test_c10_a_path_that_dies_after_some_datagrams_is_found_out(
     tmp_path: Path, carries: int, passes: bool
 ) -> None:
-    """Docker Desktop's port mapping was like that: the first fifty datagrams prove nothing."""
-    seen: list[Observation] = []
+    """Docker Desktop's port mapping was like that: the first fifty datagrams prove nothing.
+
+    Sixty answers are asked for on each flow; a path that dies later than that is not found.
+    """
+    folder = tmp_path / "r00"
 
     def script(seq: int, peer: str) -> list[bytes]:
         return [pong(seq)] if seq <= carries else []
@@ -41,24 +52,58 @@ def test_c10_a_path_that_dies_after_some_datagrams_is_found_out(
         udp = Endpoint(address=LOOPBACK, port=server.port, flows=1)
         agent = FlowAgent(plain, AgentConfig(record=str(tmp_path / "part.jsonl"), udp=udp))
         try:
-            _answered(agent, seen)
+            with staged(folder, tmp_path) as stage, stage.phase("preflight"):
+                _answered(agent, stage.recorder)
             found_out = None
         except TrialVoid as void:
             found_out = str(void)
         finally:
             agent.stop()
     assert (found_out is None) == passes
-    (check,) = [o for o in seen if o.event is Event.PREFLIGHT_CHECK]
+    recording = loads((folder / "recording.jsonl").read_text())
+    (check,) = [o for o in recording.observations if o.event is Event.PREFLIGHT_CHECK]
     assert check.data["passed"] is passes
     if found_out is not None:
         assert "over the path that is measured" in found_out
         assert "a port mapping that drops UDP" in found_out
+        assert [path.name for path in folder.iterdir()] == ["recording.jsonl"], "and no report"
+        with pytest.raises(CannotDerive, match="the trial is void in phase preflight"):
+            derive(recording)
 
 
-def _answered(agent: FlowAgent, seen: list[Observation]) -> None:
+@contextmanager
+def staged(folder: Path, keep: Path) -> Iterator[Stage]:
+    """A trial's stage, with an API server that has no evidence to add."""
+    header = Header(
+        drainwatch_version="test",
+        git_commit="test",
+        trial_id="c10",
+        wall_clock_start="",
+        clock="",
+        scenario={},
+        environment={},
+    )
+    with serving(lambda handler, _: reply(handler, {"items": []}), keep) as (api, _):
+        recorder = Recorder(folder / "recording.jsonl", header)
+        try:
+            yield Stage(
+                cluster=None,  # type: ignore[arg-type]
+                api=api,
+                scenario=Scenario(),
+                folder=folder,
+                recorder=recorder,
+                image="",
+                namespace="ns",
+                progress=Silent(),
+            )
+        finally:
+            recorder.close()
+
+
+def _answered(agent: FlowAgent, record: Recorder) -> None:
     require(
         lambda: udp_answered(Flows(tcp=0, udp=1), agent.status().udp, None),
-        seen.append,
+        record,
         timeout_s=4,
         wait=agent.wait_changed,
     )
@@ -80,6 +125,21 @@ def test_c60_an_endpoint_of_an_earlier_trial_satisfies_nothing() -> None:
     assert not ready(8000), "a break"
     assert not ready(8500, "new")
     assert ready(10_500, "new")
+
+
+@pytest.mark.parametrize("proto", Proto)
+def test_c60_a_flow_that_dies_before_the_trigger_aborts(proto: Proto) -> None:
+    """Cut when kube-proxy converged: that is the harness's doing, and no trial."""
+    flow = f"{proto}-0001"
+    cut = {
+        Proto.TCP: s.client(Event.FLOW_RESET, flow, s.at(-800, -799), errno="ECONNRESET"),
+        Proto.UDP: s.responder(flow, NEW, -800, -783, previous=OLD),
+    }[proto]
+    parts = ([s.accepted()], [*s.alive(flow, -801), cut], s.cluster())
+    with pytest.raises(CannotDerive, match=rf"1 flow\(s\) ended before the trigger \({flow}\)"):
+        derive(s.recording(*parts))
+    kept = [s.client(Event.FLOW_OPEN_AT_END, flow, s.at(59_990), sent=9, answered=9)]
+    assert derive(s.recording([s.accepted()], s.alive(flow, 59_989), kept, s.cluster()))
 
 
 def test_c69_no_source_port_left_is_our_own_limit(tmp_path: Path) -> None:

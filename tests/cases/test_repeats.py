@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import Report
+from pytest_drainwatch.core.document import NodeFacts, Report
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.repeats.aggregate import PoolError, pool
 from pytest_drainwatch.core.repeats.repeat import repeat
@@ -32,7 +32,10 @@ def two_in_flight(first: str, second: str) -> Report:
 
 
 def test_c15_of_two_requests_in_flight_one_finishes_and_one_is_reset() -> None:
-    """Each flow has its own fate, and repeats that differ are said to, never averaged."""
+    """Each flow has its own fate, and repeats that differ are said to, never averaged.
+
+    Said is how many ended how in each repeat; not which of the flows it was.
+    """
     report = two_in_flight("drained", "reset")
     assert [f.outcome for f in report.trial.flows] == ["drained-clean-close", "severed"]
     assert (report.trial.summary.tcp.drained, report.trial.summary.tcp.severed) == (1, 1)
@@ -44,20 +47,29 @@ def test_c15_of_two_requests_in_flight_one_finishes_and_one_is_reset() -> None:
     assert pool("requests", same).disagreements == ()
 
 
+def _on(kubelet: str, name: str = "node-1") -> tuple[NodeFacts, ...]:
+    return (NodeFacts(name=name, kubelet_version=kubelet),)
+
+
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "value", "said"),
     [
-        ("git_commit", "def5678"),
-        ("kubernetes_version", "v1.34.4"),
-        ("kube_proxy_mode", "nftables"),
+        ("git_commit", "def5678", "def5678"),
+        ("kubernetes_version", "v1.34.4", "v1.34.4"),
+        ("kube_proxy_mode", "nftables", "nftables"),
+        # The kubelet's version is a fact of each node.
+        ("nodes", _on("v1.34.4"), "v1.34.4"),
     ],
 )
-def test_c61_trials_of_different_builds_or_clusters_are_not_pooled(field: str, value: str) -> None:
+def test_c61_trials_of_different_builds_or_clusters_are_not_pooled(
+    field: str, value: object, said: str
+) -> None:
     """Refused, and the field that differs is named with both values."""
     one = two_in_flight("drained", "drained")
+    one = replace(one, environment=replace(one.environment, nodes=_on("v1.37.2")))
     changed = {field: value}
     other = (
-        replace(one, git_commit=value)
+        replace(one, **changed)  # type: ignore[arg-type]
         if field == "git_commit"
         else replace(one, environment=replace(one.environment, **changed))  # type: ignore[arg-type]
     )
@@ -65,4 +77,8 @@ def test_c61_trials_of_different_builds_or_clusters_are_not_pooled(field: str, v
     with pytest.raises(PoolError) as refused:
         pool("mixed", [repeat(one, "r00"), repeat(other, "r01")])
     assert field in str(refused.value)
-    assert value in str(refused.value)
+    assert said in str(refused.value)
+    if field == "nodes":
+        assert "v1.37.2" in str(refused.value), "and what the others have"
+        renamed = replace(one.environment, nodes=_on("v1.37.2", name="another"))
+        assert pool("same", [repeat(one, "r00"), repeat(replace(one, environment=renamed), "r01")])

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import pytest
 
 from pytest_drainwatch import App, Readiness, Scenario, Trial
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import FlowReport
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.flow.report import flow_reports
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.stall import stalls_of
 from pytest_drainwatch.core.udp.continuity import RecoveredBy
 from tests.core import story as s
 from tests.core.story import NEW, OLD
-from tests.loopback.rig import Rig, restart
+from tests.loopback.rig import Part, Rig, restart
 from tests.loopback.servers import POD_A, STRANGER, ScriptedUdp, pong
 
 MS = NS_PER_MS
@@ -110,6 +113,27 @@ def test_c06_serving_and_not_the_drain_decides_where_udp_goes(trial: Trial) -> N
         assert len(before_the_end) == 10, "conntrack let go of a pod that does not serve (K3)"
     else:
         assert before_the_end == []
+        _served_to_the_end_and_then_moved(trial)
+
+
+def _served_to_the_end_and_then_moved(trial: Trial) -> None:
+    """By the old pod alone until it exited, then by the replacement: the same flows, re-homed.
+
+    A send that met the closed port before conntrack let go was refused, and moved after.
+    """
+    (old,) = trial.report.trial.trigger.targets
+    assert set(trial.udp.mechanisms) <= {"rehomed", "refused", "unreachable"}
+    (gone,) = [end for end in trial.report.trial.pod_ends if end.pod_uid == old]
+    assert gone.ended_ns is not None
+    for flow in (f for f in trial.flows if f.proto == "udp"):
+        first, then = [who.partition("/")[0] for who in flow.responders]
+        assert first == old
+        assert then != old
+        assert flow.outcome == "severed"
+        assert flow.continuity is not None
+        assert flow.continuity.recovered_by is RecoveredBy.ANOTHER
+        assert flow.continuity.recovered_at_ns is not None
+        assert flow.continuity.recovered_at_ns[1] >= gone.ended_ns[0]
 
 
 def test_c07_acks_of_another_instance_are_no_survival() -> None:
@@ -127,6 +151,7 @@ def test_c07_acks_of_another_instance_are_no_survival() -> None:
     )
     assert (report.outcome, report.mechanism) == ("severed", "rehomed")
     assert report.last_answered_seq == 20
+    assert report.last_data_t_ms == 500, "of the first instance, as the ancestor means it"
     assert report.terminal_ns == (round(499.8 * MS), 520 * MS)
 
 
@@ -150,29 +175,63 @@ def test_c09_a_recycled_address_answers_for_somebody_else(
         agent.holding(60)
         part = rig.recorded(agent)
     assert part.verdict("udp-0001", {"pod-a"}) == verdict
+    (flow,) = flow_reports(part.seen, 0, {"pod-a"}, {"pod-a"})
+    assert (str(flow.outcome), str(flow.mechanism)) == verdict
+    named = f"answered by {STRANGER}, was {POD_A}" if newcomer == STRANGER else None
+    assert flow.detail == named
+    assert (flow.answered or 0) >= 60, "answered all the time, which makes it no better"
 
 
 def test_c19_the_schedule_is_kept_through_an_outage(rig: Rig) -> None:
-    """Killed at full rate and started again: sends = planned, the outage lies between."""
+    """Killed at full rate and started again after 2 s: sends = planned, the outage between."""
+    flows, rate_hz, pause_s = 5, 100, 2
     probe = rig.probe("pod-a")
-    agent = rig.agent(udp=(probe.udp_port, 5), udp_rate_hz=100)
+    agent = rig.agent(udp=(probe.udp_port, flows), udp_rate_hz=rate_hz)
     agent.holding(50)
+    before_ns = time.monotonic_ns()
     probe.signal(signal.SIGKILL)
     probe.wait()
-    agent.await_status(lambda status: status["udp"]["refused"] == 5, "all flows refused")
+    killed = Interval(before_ns, time.monotonic_ns())
+    agent.await_status(lambda status: status["udp"]["refused"] == flows, "all flows refused")
+    time.sleep(pause_s)
+    before_ns = time.monotonic_ns()
     again = restart(rig, probe, "pod-b")
-    agent.await_status(lambda status: status["udp"]["moved"] == 5, "all flows moved")
+    back = Interval(before_ns, again.event("listening")["mono_ns"])
+    agent.await_status(lambda status: status["udp"]["moved"] == flows, "all flows moved")
     part = rig.recorded(agent)
-    for flow in part.flows():
-        last = part.one(flow, Event.FLOW_OPEN_AT_END).data
+    sent = 0
+    for flow in flow_reports(part.seen, 0, {"pod-a"}, {"pod-a", "pod-b"}, stalls_of(part.seen)):
+        last = part.one(flow.id, Event.FLOW_OPEN_AT_END).data
         booked = sum(
             int(str(o.data["count"])) + int(str(o.data.get("lost", 0)))
-            for o in part.of(flow)
+            for o in part.of(flow.id)
             if o.event in (Event.FLOW_ANSWERED, Event.FLOW_UNANSWERED)
         )
         assert last["sent"] == booked, "every send is answered or unanswered, none forgotten"
-        assert part.verdict(flow, {"pod-a", "pod-b"})[0] == "severed"
-        moved = [o for o in part.of(flow) if o.event is Event.FLOW_RESPONDER][-1]
-        assert moved.data["responder"] == again.responder
-    summary = part.all(Event.AGENT_SUMMARY)[0].data
-    assert isinstance(summary["missed_slots"], int), "missed slots are counted, not hidden"
+        sent += booked
+        assert flow.outcome == "severed"
+        assert flow.responders == (probe.responder, again.responder)
+        assert flow.continuity is not None
+        # The last request may be on its way when the agent stops: that is no part of this.
+        (outage,) = [o for o in flow.continuity.outages if o.began_ns == flow.terminal_ns]
+        began, recovered = Interval(*outage.began_ns), Interval(*(outage.recovered_at_ns or (0, 0)))
+        assert began.intersect(killed) is not None
+        assert recovered.intersect(back) is not None
+        gap_ns = flow.continuity.gap_ns
+        assert gap_ns is not None
+        assert gap_ns[0] <= back.hi - killed.lo
+        assert gap_ns[1] >= back.lo - killed.hi >= pause_s * NS_PER_S
+    assert _planned(part, flows, rate_hz) == sent
+
+
+def _planned(part: Part, flows: int, rate_hz: int) -> int:
+    """How many were sent; with those missed, they are what rate and duration ask for."""
+    told = part.all(Event.AGENT_SENDING)
+    sends = [int(str(o.data["sends"])) for o in told]
+    missed = [int(str(o.data["missed_slots"])) for o in told]
+    wanted = sum(o.at.width for o in told) * flows * rate_hz / NS_PER_S
+    assert abs(sum(sends) + sum(missed) - wanted) <= flows * len(told)
+    assert wanted >= flows * rate_hz * 2, "through the outage, and not only before it"
+    (summary,) = part.all(Event.AGENT_SUMMARY)
+    assert summary.data["missed_slots"] == sum(missed), "counted, not hidden"
+    return sum(sends)

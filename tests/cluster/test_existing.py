@@ -1,9 +1,7 @@
-"""A cluster that was there before: reached by kubeconfig, swept of our own leftovers only."""
+"""A cluster that was there before, reached by kubeconfig."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +9,8 @@ import pytest
 
 from pytest_drainwatch import App, Behavior, Flows, Scenario
 from pytest_drainwatch import trial as conductor
-from pytest_drainwatch.api import connect
 from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, open_cluster
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.workload import manifests
-from pytest_drainwatch.workload.namespace import owner, sweep
 from tests.cluster.harness import Silent, never
 
 pytestmark = pytest.mark.cluster
@@ -63,32 +58,3 @@ def test_an_api_server_that_refuses_names_the_command_to_try(tmp_path: Path) -> 
     wanted = ClusterSettings(provider="existing", kubeconfig=config)
     with pytest.raises(ClusterError, match=f"kubectl --kubeconfig {config} get nodes"):
         open_cluster(wanted, why="asked for", log=lambda _: None)
-
-
-def test_leftovers_of_a_dead_run_are_swept_and_nothing_else(dw_cluster: Cluster) -> None:
-    """Case C64."""
-    api = connect(dw_cluster.kubeconfig)
-    # The identity of a process that is gone by the time anybody asks.
-    gone = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from pytest_drainwatch.workload.namespace import owner; print(owner())",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    owners = {"left-behind": gone, "mine": owner(), "elsewhere": "another-boot/1/1"}
-    for name, who in owners.items():
-        api.core.create_namespace(manifests.namespace(f"dw-{name}", who))
-    api.core.create_namespace(
-        {"metadata": {"name": "foreign", "annotations": {manifests.OWNER_ANNOTATION: gone}}}
-    )
-    try:
-        assert sweep(api) == ["dw-left-behind"]
-        phases = {n.metadata.name: n.status.phase for n in api.core.list_namespace().items}
-        assert {phases["dw-mine"], phases["dw-elsewhere"], phases["foreign"]} == {"Active"}
-    finally:
-        for name in ("dw-mine", "dw-elsewhere", "foreign"):
-            api.core.delete_namespace(name)

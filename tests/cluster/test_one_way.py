@@ -7,6 +7,7 @@ import pytest
 from pytest_drainwatch import App, Flows, Role, Scenario, Trial
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.udp.continuity import PhaseKind, RecoveredBy
+from tests.core.story import total
 
 pytestmark = pytest.mark.cluster
 
@@ -40,7 +41,7 @@ def test_flows_that_nobody_answers_are_followed_to_the_replacement(trial: Trial)
         assert told.recovered_by is RecoveredBy.ANOTHER
         assert told.outages[0].began_ns == flow.terminal_ns
         assert told.gap_ns is not None
-        assert told.sent == told.answered + told.lost + told.open
+        assert told.sent == total(told.answered, told.lost, told.open)
     # The two-way flows of the same trial moved for the same reason, at about the same time.
     two_way = [f for f in trial.flows if f.proto == "udp" and not f.one_way]
     assert {flow.mechanism for flow in two_way} == {"rehomed"}

@@ -6,6 +6,7 @@ and conntrack keeps sending the old ones to the dead pod (K3).
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.udp.continuity import PhaseKind
 from pytest_drainwatch.trial import Held, measure
+from tests.core.story import total
 
 pytestmark = pytest.mark.cluster
 
@@ -76,6 +78,9 @@ def _entry(line: str) -> tuple[str, bool]:
 @pytest.fixture
 def conntrack(dw_flows: Held, dw_cluster: Cluster) -> Iterator[Conntrack | None]:
     """None where nobody can look into the node."""
+    here = isinstance(dw_cluster, EmbeddedCluster)
+    if here and not shutil.which("conntrack") and os.environ.get("DW_CLUSTER"):
+        pytest.fail("no program `conntrack`, and half of this test is what it says: install it")
     if not isinstance(dw_cluster, EmbeddedCluster) or not shutil.which("conntrack"):
         yield None
         return
@@ -120,7 +125,7 @@ def _answered_until_its_pod_exits_and_never_again(trial: Trial, flow: FlowReport
     assert outage.began_ns == flow.terminal_ns
     assert (told.recovered_at_ns, told.gap_ns) == (None, None)
     assert told.note == "did not come back within the observation window"
-    assert told.sent == told.answered + told.lost + told.late
+    assert told.sent == total(told.answered, told.lost, told.late)
 
 
 def _pinned_to_the_dead_pod(trial: Trial, conntrack: Conntrack) -> None:

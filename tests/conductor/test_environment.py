@@ -106,3 +106,11 @@ def test_no_answer_of_a_proxy_escapes_the_failures(content_type: str, tmp_path: 
 
     with serving(answer, tmp_path) as (api, _), pytest.raises(failures()):
         version(api)
+
+
+@pytest.mark.parametrize(("said", "workers"), [("8", 8), ("", 1), ("0", 1), ("many", 1)])
+def test_xdist_workers_are_counted(
+    monkeypatch: pytest.MonkeyPatch, said: str, workers: int
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", said)
+    assert environment.xdist_workers() == workers

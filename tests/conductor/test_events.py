@@ -99,6 +99,14 @@ def test_a_list_that_goes_on_is_not_called_whole(tmp_path: Path) -> None:
     assert "not read" in str(seen[-1].data["problem"])
 
 
+@pytest.mark.parametrize("odd", [None, "text", {"involvedObject": "odd"}, {"involvedObject": [1]}])
+def test_an_odd_item_is_counted_as_not_read(odd: object, tmp_path: Path) -> None:
+    seen, _ = recorded(tmp_path, {"items": [odd, item("Killing")]})
+    assert [o.subject for o in seen[:-1]] == ["u"]
+    assert seen[-1].data["count"] == 1
+    assert "1 of 2 events" in str(seen[-1].data["problem"])
+
+
 def test_odd_items_cost_nobody_else(tmp_path: Path) -> None:
     seen, _ = recorded(tmp_path, {"items": [None, {"reason": "Odd"}, item("Killing")]})
     assert [(o.subject, o.data.get("reason")) for o in seen[:-1]] == [

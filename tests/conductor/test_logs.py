@@ -150,6 +150,14 @@ def test_a_log_that_is_lost_for_good_is_a_problem(tmp_path: Path) -> None:
     assert "the stream ended, though the pod lives" in (follower.problem or "")
 
 
+def test_a_log_that_is_let_go_of_in_trouble_stays_in_trouble(tmp_path: Path) -> None:
+    """Who has not seen its end must not take its last line for the last word."""
+    pod = Pod(broken(STARTED), broken(STARTED), broken(STARTED))
+    follower, _ = follow(pod, tmp_path, lambda f: f.problem is not None)
+    assert "cannot be followed" in (follower.problem or "")
+    assert follower.outcome().data["complete"] is False
+
+
 @pytest.mark.parametrize("state", [KILLED, None])
 def test_a_killed_container_says_no_last_words_and_that_is_no_problem(
     state: dict[str, object] | None, tmp_path: Path
@@ -163,14 +171,15 @@ def test_a_killed_container_says_no_last_words_and_that_is_no_problem(
 def test_logs_are_joined_under_one_deadline_and_let_go(tmp_path: Path) -> None:
     """Bystanders' logs never end."""
     with serving(Pod(), tmp_path) as (api, _):
-        followers = [LogFollower(api, "ns", "p", "u", lambda _: None) for _ in range(4)]
+        followers = [LogFollower(api, "ns", "p", "u", lambda _: None) for _ in range(40)]
         while not all(f.started for f in followers):
             time.sleep(0.01)
         started = time.monotonic()
         assert not join_logs(followers, 0.4)
-        assert 0.4 <= time.monotonic() - started < 0.9
-        assert all(f.join(1) for f in followers)
-        assert [f.problem for f in followers] == [None] * 4
+        # One after the other they would take 16 s; how quickly they end is no matter.
+        assert 0.4 <= time.monotonic() - started < 12
+        assert all(f.join(10) for f in followers)
+        assert [f.problem for f in followers] == [None] * 40
         assert not any(f.complete for f in followers), "let go of is not read to the end"
 
 

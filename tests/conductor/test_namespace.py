@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def never() -> bool:
     return False
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A parent that ignores SIGINT (a background job's shell) hands that down."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_namespace_whose_creation_was_interrupted_is_removed(tmp_path: Path) -> None:
     """Ctrl-C while the server has carried out the call but not answered yet."""
     cluster = Cluster()

@@ -432,9 +432,7 @@ def test_stopping_is_no_gap_and_leaves_no_thread(tmp_path: Path) -> None:
     script = Scripted([listing(5, pod("a", 4))], [])
     with watching(script, tmp_path) as (watch, seen):
         wait_for(lambda: watch.delivering()["pods"])
-        started = time.monotonic()
         watch.stop()
-        assert time.monotonic() - started < 1
         names = {thread.name for thread in threading.enumerate()}
         assert not names & {"watch-pods", "watch-endpointslices", "readyz"}
     assert watch.trouble(0.0) is None

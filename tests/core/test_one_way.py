@@ -43,6 +43,32 @@ def test_received_to_the_end_by_the_same_pod_is_survival() -> None:
     assert told_of(flow).open == 2
 
 
+def test_what_another_trials_agent_sent_is_not_ours() -> None:
+    """A path still led to the address, which another trial's pod has by now: one process,
+    two flows with one id, and each is told with its signature."""
+    signed, pod = f"{FLOW}.9f3a0b1c", "uid-other"
+    hello, *rest = sender()
+    ours = Observation(
+        source=hello.source,
+        event=hello.event,
+        at=hello.at,
+        subject=FLOW,
+        data={**hello.data, "note": signed},
+    )
+    logs = [
+        started(OLD, -6000),
+        started(pod, -6000),
+        received(pod, END_MS, (1, LAST_SEQ - 2), flow=signed),
+        received(pod, END_MS, (3, 90), flow=f"{FLOW}.00000000", duplicates=37),
+        received(OLD, 9_000, (40, 80), flow=FLOW),
+    ]
+    flow = flow_of(judged(logs, [s.pod(pod, -6000)], cluster(), client=[ours, *rest]))
+    assert flow.responders == (f"{pod}/n",)
+    told = told_of(flow)
+    assert (told.answered, told.open, told.duplicated) == (LAST_SEQ - 2, 2, 0)
+    assert flow.outcome == "survived-observation-window"
+
+
 def test_a_killed_pod_leaves_a_second_that_nobody_knows() -> None:
     """No last word: lost is only what was sent after its container had ended."""
     known = seq_at(9_400)

@@ -117,6 +117,38 @@ def test_where_nothing_can_be_read_there_is_nothing(cgroup: str, tree: Tree) -> 
     assert list(throttling.check()) == []
 
 
+def test_a_mount_without_a_source_is_read_like_any_other(tree: Tree) -> None:
+    """``mount -t tmpfs "" …``: two blanks, and nothing between them."""
+    tree.process(
+        "0::/box\n",
+        "29 1 0:25 / /mnt rw - tmpfs  rw",
+        f"30 1 0:26 / {tree.top} rw - cgroup2  rw",
+    )
+    tree.stat("box", V2)
+    assert tree.found() == [("v2", 5_000_000)]
+
+
+def test_a_mount_point_that_is_no_text_is_passed_over(tree: Tree) -> None:
+    tree.process("0::/box\n", f"30 1 0:26 / {tree.top} rw - cgroup2 c rw")
+    mounts = tree.proc / "mountinfo"
+    mounts.write_bytes(b"29 1 0:25 / /mnt/\xff rw - tmpfs t rw\n" + mounts.read_bytes())
+    tree.stat("box", V2)
+    assert tree.found() == [("v2", 5_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "mount"),
+    [
+        ("0::/box\n", "30 1 0:26"),
+        ("0::/box\n", "30 1 0:26 / /mnt rw cgroup2 c rw"),
+        ("0:/box\n", "30 1 0:26 / /mnt rw - cgroup2 c rw"),
+    ],
+)
+def test_files_in_another_format_are_no_failure(cgroup: str, mount: str, tree: Tree) -> None:
+    tree.process(cgroup, mount)
+    assert Throttling(cpu_stats(tree.proc)).version is None
+
+
 def test_without_proc_there_is_nothing(tmp_path: Path) -> None:
     assert cpu_stats(tmp_path / "missing") == ()
 

@@ -39,6 +39,32 @@ def test_two_merged_are_as_one(some: list[int], more: list[int]) -> None:
     ]
 
 
+@given(
+    period=st.integers(1, 10**9),
+    count=st.integers(1, 500),
+    rest=st.integers(0, 10**9),
+    taken=st.lists(st.integers(0, 10**9), max_size=5),
+)
+def test_missed_slots_are_late_and_no_sends(
+    period: int, count: int, rest: int, taken: list[int]
+) -> None:
+    """Each by how long ago it was, at least: what is booked together counts as the oldest."""
+    book = Book()
+    for late in taken:
+        book.lateness.add(late)
+    book.miss(rest + count * period, period, count)
+    assert (book.sends, book.missed) == (len(taken), count)
+    exact = sorted([*taken, *(rest + n * period for n in range(1, count + 1))])
+    assert book.lateness.max_ns == exact[-1]
+    for number, late in enumerate(exact, 1):
+        shown = book.lateness.quantile_ns(number / len(exact))
+        assert shown is not None
+        assert shown >= late
+    whole = Book()
+    whole.add(book)
+    assert whole.told() == book.told()
+
+
 def test_no_sends_no_quantile() -> None:
     assert Lateness().quantile_ns(0.5) is None
     assert Book().told()["late_max_ns"] is None

@@ -49,7 +49,7 @@ def test_phases_leave_no_large_gap(period: int, count: int) -> None:
     assert max(gaps) <= 2.7 * period / count + 1
 
 
-@given(period=PERIODS, count=st.integers(2, 200), first=st.integers(0, 10**5))
+@given(period=PERIODS, count=st.integers(2, 200), first=st.integers(-(10**5), 10**5))
 def test_no_two_flows_send_together(period: int, count: int, first: int) -> None:
     """Any ``n`` consecutive flows are at least a quarter of the mean gap apart."""
     phases = sorted(phase_ns(index, period) for index in range(first, first + count))
@@ -103,6 +103,23 @@ def test_a_missed_slot_is_counted_and_never_made_up_for() -> None:
     assert schedule.take(450) is None
     assert missed(schedule) == 3
     assert schedule.next_ns == 500
+
+
+def test_a_missed_slot_is_as_late_as_it_was_when_it_was_given_up() -> None:
+    """An agent that slept for twenty periods was not late by one."""
+    schedule, flow = Schedule(0), steady(100)
+    schedule.add(flow, 0, 0)
+    for now in (0, 2050):
+        due = schedule.take(now)
+        assert due is not None
+        due.book.lateness.add(now - due.slot_ns)
+    (stretch,) = schedule.stretches(2051)
+    told = stretch.book("udp").told()
+    assert (told["sends"], told["missed_slots"]) == (2, 19)
+    assert told["late_max_ns"] == 1950
+    half = told["late_p50_ns"]
+    assert isinstance(half, int)
+    assert half >= 950
 
 
 def test_a_flow_that_stopped_gets_no_slots() -> None:

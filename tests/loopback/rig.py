@@ -200,6 +200,10 @@ class Part:
     def events(self, flow: str) -> list[Event]:
         return [o.event for o in self.of(flow)]
 
+    def note(self, flow: str) -> str:
+        """What the datagrams of a one-way flow are signed with."""
+        return str(self.one(flow, Event.FLOW_CONNECTED).data["note"])
+
     def flows(self) -> list[str]:
         """The ids of all flows."""
         return sorted({o.subject for o in self.seen if o.event.startswith("flow_")})

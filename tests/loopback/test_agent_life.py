@@ -105,6 +105,25 @@ def test_an_unknown_command_is_answered_and_ends_nothing(rig: Rig) -> None:
     agent.await_status(lambda s: s["phase"] == "holding" and not s["error"], "holding on")
 
 
+def test_nonsense_without_end_is_answered_too(rig: Rig) -> None:
+    probe = rig.probe()
+    agent = rig.agent(tcp=(probe.tcp_port, 1))
+    agent.holding()
+    agent.say("[" * 100_000)
+    status = agent.await_line(lambda s: bool(s["error"]), "complaint")
+    assert "unknown command" in status["error"]["what"]
+    agent.await_status(lambda s: s["phase"] == "holding" and not s["error"], "holding on")
+
+
+def test_a_configuration_without_end_is_refused() -> None:
+    agent = Agent("[" * 100_000)
+    try:
+        assert agent.wait() == 2
+        assert "not JSON" in agent.lines[-1]["error"]["what"]
+    finally:
+        agent.close()
+
+
 def test_a_stall_of_its_own_is_recorded(rig: Rig) -> None:
     probe = rig.probe()
     agent = rig.agent(tcp=(probe.tcp_port, 2), udp=(probe.udp_port, 2))

@@ -63,6 +63,17 @@ def test_a_plan_reaches_the_agent(agent: FlowAgent) -> None:
     assert dense in [o.at for o in told if o.event is Event.AGENT_SENDING]
 
 
+def test_a_plan_that_would_be_refused_is_a_failure_at_once(agent: FlowAgent) -> None:
+    with pytest.raises(AgentFailed, match="refuse this plan: dense holds"):
+        agent.plan([Interval(5, 9), Interval(9, 12)])
+    agent.check_alive()
+
+
+def test_a_plan_after_the_end_changes_nothing(agent: FlowAgent) -> None:
+    agent.stop()
+    agent.plan([Interval(1, 2)])
+
+
 def test_an_agent_that_was_killed_is_a_failure(agent: FlowAgent) -> None:
     os.kill(agent.pid, signal.SIGKILL)
     with pytest.raises(AgentFailed, match="-9"):

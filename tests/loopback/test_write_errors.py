@@ -46,6 +46,7 @@ class Bench:
         self.selector = StampingSelector()
         self.seen: list[Observation] = []
         self.exchanges = Exchanges(self.seen.append)
+        self.tag = "f00d"
 
     def record(self, seen: Observation) -> None:
         self.seen.append(seen)

@@ -13,6 +13,7 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.udp.continuity import Continuity, PhaseKind
 from pytest_drainwatch.core.udp.phases import continuity
+from tests.core.story import total
 from tests.loopback.rig import Agent, Part, Probe, Rig
 from tests.netns.network import Host, Network, link_to
 
@@ -76,7 +77,7 @@ def test_over_a_link_a_refusal_is_evidence_and_its_absence_is_none(
     assert set(verdicts.values()) == {REFUSED, SILENT}
     refused = [flow for flow, verdict in verdicts.items() if verdict == REFUSED]
     errors = sum(_int(o.data["count"]) for flow in refused for o in icmp(part, flow, 3))
-    lost = sum(history_of(part, flow).lost for flow in verdicts)
+    lost = total(*(history_of(part, flow).lost for flow in verdicts))
     assert errors < FLOWS, "far fewer refusals than flows"
     assert lost > 10 * errors, "though hundreds of datagrams were lost"
     for flow in verdicts:

@@ -13,7 +13,9 @@ from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.udp.one_way import told_by_the_probe
 from pytest_drainwatch.flows.clockid import clock_id
+from pytest_drainwatch.flows.oneway import CALM_NS
 from pytest_drainwatch.workload.logs import parse_log_line
+from tests.core.story import total
 from tests.loopback.rig import Agent, Probe, Rig
 from tests.netns.network import Network, link_to
 from tests.netns.test_lossy_path import needs_iptables
@@ -48,7 +50,10 @@ def told(probe: Probe) -> dict[str, dict[str, int]]:
 def test_flows_behind_one_address_are_told_apart(rig: Rig, network: Network) -> None:
     probe, agent = start(rig, network)
     part = rig.recorded(agent)
-    sent = {flow: part.one(flow, Event.FLOW_OPEN_AT_END).data["sent"] for flow in part.flows()}
+    sent = {
+        part.note(flow): part.one(flow, Event.FLOW_OPEN_AT_END).data["sent"]
+        for flow in part.flows()
+    }
     assert len(sent) == FLOWS
     probe.await_line(
         lambda _: {flow: row["count"] for flow, row in told(probe).items()} == sent,
@@ -84,6 +89,30 @@ def test_a_black_hole_lies_within_the_bounds(rig: Rig, network: Network) -> None
         assert hi >= before_ns
         assert flow.continuity is not None
         assert flow.continuity.recovered_at_ns is None
-        assert flow.continuity.sent == flow.continuity.answered + flow.continuity.lost
-        lost += flow.continuity.lost
+        assert flow.continuity.sent == total(flow.continuity.answered, flow.continuity.lost)
+        lost += total(flow.continuity.lost)
     assert lost == int(dropped), "the firewall's own count is the truth"
+
+
+def test_a_second_outage_of_our_own_link_is_news(rig: Rig, network: Network) -> None:
+    """No answer ends the first one; only that sends worked for a while tells them apart."""
+    _, agent = start(rig, network)
+    link = link_to(network.client, network.node)
+
+    def outage() -> None:
+        network.client("ip", "link", "set", link, "down")
+        time.sleep(0.5)
+        network.client("ip", "link", "set", link, "up")
+        network.client("ip", "route", "replace", "default", "via", "10.91.0.2")
+
+    outage()
+    time.sleep(CALM_NS / 1e9 / 2)
+    between_ns = time.monotonic_ns()
+    time.sleep(CALM_NS / 1e9 / 2 + 1)
+    outage()
+    part = rig.recorded(agent)
+    for flow in part.flows():
+        errors = [o.at for o in part.of(flow) if o.event is Event.FLOW_WRITE_ERROR]
+        assert any(at.hi < between_ns for at in errors)
+        assert any(at.lo > between_ns for at in errors)
+        assert not any(at.lo < between_ns < at.hi for at in errors)

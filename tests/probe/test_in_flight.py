@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import signal
 import socket
 import struct
+import termios
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,17 +120,68 @@ def test_exit_now_resets_whatever_is_in_flight(rig: Rig) -> None:
             sock.recv(10)
 
 
-def test_a_client_that_leaves_takes_its_requests_along(rig: Rig) -> None:
+def test_a_client_that_resets_takes_its_requests_along(rig: Rig) -> None:
     probe = rig.probe(RESPONSE_DELAY="3600", DRAIN_SECONDS="3600")
-    with tcp(probe) as stays, tcp(probe) as leaves:
-        stays.sendall(b"ping 1\n")
-        leaves.sendall(b"ping 1\n")
+    with tcp(probe) as one, tcp(probe) as other:
+        for sock in (one, other):
+            sock.sendall(b"ping 1\n")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         probe.signal(signal.SIGTERM)
         probe.event("drain_started")
-        leaves.close()
-        stays.close()
     assert probe.wait() == 0
     assert probe.events()[-2:] == ["drain_complete", "exiting"]
+
+
+def test_a_client_that_closes_is_answered_and_then_gone(rig: Rig) -> None:
+    """A FIN says only that it sends no more: whether it still reads shows when we answer."""
+    probe = rig.probe(RESPONSE_DELAY="500ms", DRAIN_SECONDS="3600")
+    with tcp(probe) as sock:
+        sock.sendall(b"ping 1\n")
+        probe.signal(signal.SIGTERM)
+        probe.event("drain_started")
+    assert probe.wait() == 0
+    assert probe.events()[-2:] == ["drain_complete", "exiting"]
+
+
+def test_a_client_that_half_closes_gets_its_answers(rig: Rig) -> None:
+    probe = rig.probe(RESPONSE_DELAY="300ms")
+    with tcp(probe) as sock:
+        sock.sendall(b"ping 1\n")
+        time.sleep(0.1)
+        sock.sendall(b"ping 2\n")
+        sock.shutdown(socket.SHUT_WR)
+        assert seqs(lines(sock, 2)) == [("pong", 1), ("pong", 2)]
+        assert sock.recv(10) == b"", "then it closes"
+
+
+def test_a_half_closed_client_is_told_goodbye_after_its_answers(rig: Rig) -> None:
+    probe = rig.probe(RESPONSE_DELAY="700ms", DRAIN_SECONDS="100ms")
+    with tcp(probe) as sock:
+        sock.sendall(b"ping 1\n")
+        sock.shutdown(socket.SHUT_WR)
+        _until_read(sock)
+        probe.signal(signal.SIGTERM)
+        assert seqs(lines(sock, 2)) == [("pong", 1), ("bye", 1)]
+        assert sock.recv(10) == b""
+    assert probe.wait() == 0
+
+
+def test_at_the_deadline_a_client_that_does_not_read_is_read_no_further(rig: Rig) -> None:
+    """What it sent and nobody reads stays unanswered, or all others would wait for it."""
+    probe = rig.probe(DRAIN_SECONDS="500ms")
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect((LOOPBACK, probe.tcp_port))
+        sock.settimeout(0.5)
+        with suppress(TimeoutError):  # then it holds us back: the buffers of both are full
+            while True:
+                sock.send(b"ping 1\n" * 1000)
+        held_back = _under_way(sock)
+        assert held_back > 10 * 65536, "more than a few reads take"
+        probe.signal(signal.SIGTERM)
+        probe.event("drain_deadline_reached")
+        assert _under_way(sock) > held_back / 2
+    assert probe.wait() == 0
 
 
 def test_a_client_that_floods_is_read_no_further(rig: Rig) -> None:
@@ -182,16 +236,29 @@ def _prestop(port: int, path: str) -> int:
 
 def _until_read(*socks: socket.socket) -> None:
     """Until the kernel holds nothing of what was sent for the probe to read."""
-    ends = {_hexadecimal(sock) for sock in socks}
     deadline = time.monotonic() + 20
     while True:
-        rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        waiting = {row[2]: int(row[4].split(":")[1], 16) for row in rows}
-        if all(waiting.get(end) == 0 for end in ends):
+        if all(_unread(sock) == 0 for sock in socks):
             time.sleep(0.05)  # it stamps them a moment after it took them
             return
         assert time.monotonic() < deadline, "the probe read nothing"
         time.sleep(0.01)
+
+
+def _unread(sock: socket.socket) -> int | None:
+    """How many bytes wait for the probe to read them; None: it has no such connection.
+
+    Of a stream that was ended, the kernel counts the end as one byte until it is read.
+    """
+    end = _hexadecimal(sock)
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return next((int(row[4].split(":")[1], 16) for row in rows if row[2] == end), None)
+
+
+def _under_way(sock: socket.socket) -> int:
+    """How many bytes were sent and not read, on either side."""
+    (unsent,) = struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))
+    return int(unsent) + (_unread(sock) or 0)
 
 
 def _hexadecimal(sock: socket.socket) -> str:

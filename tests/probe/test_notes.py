@@ -60,6 +60,15 @@ def test_lost_doubled_and_reordered_are_three_things(rig: Rig) -> None:
     assert (row["reordered"], row["duplicates"]) == (2, 3)
 
 
+def test_those_that_a_later_one_overtook_at_the_start_are_no_duplicates(rig: Rig) -> None:
+    """5 came first, then 3: from there on 4 is known to be missing."""
+    probe = rig.probe()
+    send(probe, *((seq, "f") for seq in (5, 3, 4, 4)))
+    row = told(probe, "f", count=3)
+    assert (row["first_seq"], row["last_seq"]) == (3, 5)
+    assert (row["reordered"], row["duplicates"]) == (2, 1)
+
+
 def test_what_is_no_note_is_neither_counted_nor_answered(rig: Rig) -> None:
     probe = rig.probe()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

@@ -99,6 +99,7 @@ def receipts_of(
     last: dict[tuple[str, str], tuple[Observation, Mapping[str, object]]] = {}
     closed: set[str] = set()
     newest: dict[str, str] = {}  # a pod's container may be another process by now
+    signed = _signatures(seen)
     broken = _broken_logs(seen)
     for o in seen:
         if o.source is not Source.PROBE:
@@ -109,7 +110,9 @@ def receipts_of(
             closed.add(who)
         if o.event is Event.UDP_RECEIVED:
             for row in objects(o.data.get("flows")):
-                last[who, str(row.get("flow"))] = (o, row)
+                flow = signed.get(str(row.get("flow")))
+                if flow is not None:
+                    last[who, flow] = (o, row)
     found: dict[str, list[Receipt]] = {}
     unplaced: dict[str, str] = {}
     first: dict[str, tuple[int, str]] = {}
@@ -138,6 +141,20 @@ def receipts_of(
     doubts = _doubts(seen, newest, broken, closed, leaving)
     sure = {flow: who for flow, (seq, who) in first.items() if seq == 1 or not doubts}
     return Receipts(found, unplaced, sure, doubts)
+
+
+def _signatures(seen: Iterable[Observation]) -> Mapping[str, str]:
+    """Which flow each signature is that of, for the flows of this recording.
+
+    A pod may receive what another trial's agent sends, whose flows have the same ids: a
+    path may keep leading to an address that is another pod's by now. Recordings of
+    before notes were signed with more than the flow's id say no ``note``.
+    """
+    return {
+        str(o.data.get("note") or o.subject): o.subject
+        for o in seen
+        if o.event is Event.FLOW_CONNECTED and o.data.get("one_way")
+    }
 
 
 def _broken_logs(seen: Iterable[Observation]) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -41,9 +40,7 @@ def test_edited_probe_is_loaded_into_a_running_cluster(
     edited = tmp_path / "probe.py"
     edited.write_text("print('another')\n")
     monkeypatch.setattr(image, "_probe_source", lambda: edited)
-    began = time.monotonic()
     second = cluster.ensure_probe_image()
-    assert time.monotonic() - began < 2
     assert second != first
     assert {first, second} <= set(known_images(cluster))
 
