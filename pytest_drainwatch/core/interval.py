@@ -7,6 +7,7 @@ two instants is an interval again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -66,3 +67,14 @@ class Interval:
         """What both allow, or None if they contradict each other."""
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return Interval(lo, hi) if lo <= hi else None
+
+
+def merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same stretches in order; those that touch are one."""
+    apart: list[Interval] = []
+    for stretch in sorted(stretches, key=lambda at: at.lo):
+        if apart and stretch.lo <= apart[-1].hi:
+            apart[-1] = Interval(apart[-1].lo, max(apart[-1].hi, stretch.hi))
+        else:
+            apart.append(stretch)
+    return tuple(apart)

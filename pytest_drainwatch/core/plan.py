@@ -7,9 +7,7 @@ costs processor time that the trial next door may need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.interval import NS_PER_S, Interval, merged
 from pytest_drainwatch.core.pod.kubelet import MINIMUM_S, kill_after, sigterm_after
 from pytest_drainwatch.core.scenario import Behavior, Pid1, Scenario
 
@@ -36,15 +34,4 @@ def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
     if app.behavior is Behavior.DRAIN and app.pid1 is Pid1.PROBE:
         drained_ns = min(sigterm_ns + app.drain_ns, killed_ns)
         stretches.append(Interval(drained_ns - BEFORE_NS, drained_ns + AFTER_NS))
-    return _merged(stretches)
-
-
-def _merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The same stretches in order; those that touch are one."""
-    apart: list[Interval] = []
-    for stretch in sorted(stretches, key=lambda at: at.lo):
-        if apart and stretch.lo <= apart[-1].hi:
-            apart[-1] = Interval(apart[-1].lo, max(apart[-1].hi, stretch.hi))
-        else:
-            apart.append(stretch)
-    return tuple(apart)
+    return merged(stretches)

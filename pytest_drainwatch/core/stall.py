@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.interval import Interval, merged
 from pytest_drainwatch.core.observation import Event, Observation
 
 
@@ -63,19 +63,9 @@ def stalls_of(seen: Iterable[Observation]) -> Stalls:
     """The stalls that a recording tells of."""
     seen = tuple(seen)
     return Stalls(
-        paused=_merged(o.at for o in seen if o.event is Event.AGENT_STALLED),
-        suspended=_merged(o.at for o in seen if o.event is Event.HOST_SUSPENDED),
+        paused=merged(o.at for o in seen if o.event is Event.AGENT_STALLED),
+        suspended=merged(o.at for o in seen if o.event is Event.HOST_SUSPENDED),
     )
-
-
-def _merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:
-    merged: list[Interval] = []
-    for stretch in sorted(stretches, key=lambda at: at.lo):
-        if merged and stretch.lo <= merged[-1].hi:
-            merged[-1] = Interval(merged[-1].lo, max(merged[-1].hi, stretch.hi))
-        else:
-            merged.append(stretch)
-    return tuple(merged)
 
 
 def _overlapping(stretches: tuple[Interval, ...], at: Interval) -> tuple[Interval, ...]:
