@@ -264,6 +264,18 @@ def test_the_first_of_several_losses_is_where_the_path_broke() -> None:
     assert clean.end == at(4998.8, 5001)
 
 
+def test_a_new_pods_first_answer_may_be_slow_its_request_was_sent_before() -> None:
+    """The path led to the new pod when that request got there, however long the pod took."""
+    first = replace(moved(hi=5060), data={**moved().data, "seq": 101})
+    answers = s.answered(UDP, NEW, 5010, 9000, (101, 400))
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), first, answers, end(UDP)], {OLD, NEW})
+    assert life.end == at(4998.8, 5011)
+    # Of another request nothing follows.
+    other = s.answered(UDP, NEW, 5010, 9000, (102, 400))
+    life = live(Proto.UDP, [*s.alive(UDP, 4999), first, other, end(UDP)], {OLD, NEW})
+    assert life.end == at(4998.8, 5060)
+
+
 def test_silence_before_a_host_unreachable_is_where_the_path_broke() -> None:
     """As when a node gives up on ARP after three seconds (FACTS M11)."""
     late = s.client(

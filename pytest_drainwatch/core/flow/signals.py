@@ -113,6 +113,13 @@ class _Path:
         self._lost_by_chance = 0  # those after which the same responder went on
         # A run of losses is written when it ends, which may be after the sign that it led to.
         self._lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]
+        # When the first request of each stretch was sent: that of a new responder's tells by
+        # when the path no longer led to the old one.
+        self._sent_ns = {
+            (text(o.data.get("responder")), integer(o.data.get("first_seq"), 0)): o.at.lo
+            for o in history
+            if o.event is Event.FLOW_ANSWERED
+        }
 
     def answered(self, seen: Observation) -> None:
         self.answers = True
@@ -137,6 +144,10 @@ class _Path:
             return at
         lo = min(self.last_good_ns, at.hi)
         first_ns = self._first_lost_ns(lo, at.hi, sign)
+        if first_ns is None and sign.event is Event.FLOW_RESPONDER:
+            asked = (text(sign.data.get("responder")), integer(sign.data.get("seq"), 0))
+            sent_ns = self._sent_ns.get(asked, lo)
+            first_ns = sent_ns if lo < sent_ns <= at.hi else None
         hi = at.hi if first_ns is None else min(at.hi, self.arrived_ns(first_ns))
         return Interval(lo, max(lo, hi))
 
