@@ -310,6 +310,15 @@ def test_a_pods_name_is_not_asked_for_when_the_workload_is_unknown() -> None:
     assert classify(life) == (Outcome.SEVERED, Mechanism.REHOMED)
 
 
+def test_a_pod_that_nobody_saw_may_be_one_of_the_workload() -> None:
+    """With a gap in the watch of the pods the flow was taken over, and nobody knows by whom."""
+    history = [*s.alive(UDP, 4999), moved(OTHER)]
+    known = classify(live(Proto.UDP, history, {OLD, NEW}))
+    assert known == (Outcome.SEVERED, Mechanism.FOREIGN_RESPONDER)
+    gap = classify(live(Proto.UDP, history, {OLD, NEW}, all_pods_known=False))
+    assert gap == (Outcome.SEVERED, Mechanism.NONE)
+
+
 ENDS = [BYE, FIN, RST, EPIPE, TIMEOUT, HOST_DOWN, GARBAGE, LOST, GONE, end(UDP)]
 SIGNS = [icmp(5001), icmp(5001, 1), moved(), moved(OTHER), *s.alive(UDP, 4999)]
 EVENTS = st.sampled_from([*ENDS, *SIGNS])
