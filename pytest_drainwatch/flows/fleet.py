@@ -140,8 +140,13 @@ class Fleet:
             ) from failed
         adapter: Adapter = LineStream() if stream else LineDatagram()
         kind_of_flow: type[Flow] = TcpFlow if stream else UdpFlow
+        about: dict[str, object] = {}
         if self._one_way:
-            adapter, kind_of_flow = NoteDatagram(), OneWayFlow
+            # The flows of every agent have the same ids, and a path may lead the datagrams of
+            # one trial to the pod of another.
+            name = f"{flow_id}.{self._host.tag}"
+            adapter, kind_of_flow = NoteDatagram(name), OneWayFlow
+            about = {"one_way": True, "note": name}
         # Two-way flows count up and one-way ones down: however many there are, no two of
         # the same rate have one index and are in step, and together they are spread evenly.
         index = -number if self._one_way else number
@@ -160,7 +165,7 @@ class Fleet:
             remote=_text(remote),
             attempts=dialled.attempts,
             **({"failed": dialled.failed} if dialled.failed else {}),
-            **({"one_way": True, "note": flow.note_name} if isinstance(flow, OneWayFlow) else {}),
+            **about,
         )
         self._host.watch(flow)
         # No poll before this one knew the socket: only a read tells that it is quiet.

@@ -144,10 +144,10 @@ class Flow(ABC):
             )
         self.close()
 
-    def _request(self) -> bytes:
+    def _request(self, at_ns: int) -> bytes:
         ledger = self.ledger
         known = ledger.responder is not None and self.host.exchanges.knows(ledger.responder)
-        return self.adapter.request(ledger.next_seq, not known)
+        return self.adapter.request(ledger.next_seq, not known, at_ns)
 
     def _take_reply(self, reply: Reply, received_ns: int) -> None:
         ledger, host = self.ledger, self.host

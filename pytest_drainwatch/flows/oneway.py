@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.flows.protocol import note
 from pytest_drainwatch.flows.schedule import Cadence
 from pytest_drainwatch.flows.udp import UdpFlow
 
@@ -59,15 +58,6 @@ class OneWayFlow(UdpFlow):
     _run: Run | None = None
     _runs = 0
     _trouble_ns = 0
-
-    @property
-    def note_name(self) -> str:
-        """What its notes are signed with: the flows of every agent have the same ids, and a
-        path may lead the datagrams of one trial to the pod of another."""
-        return f"{self.id}.{self.host.tag}"
-
-    def _datagram(self, at_ns: int) -> bytes:
-        return note(self.ledger.next_seq, at_ns, self.note_name)
 
     def _sent(self, at_ns: int) -> None:
         seq = self.ledger.next_seq

@@ -49,8 +49,8 @@ Frame = Reply | Farewell | Garbage
 class Adapter(Protocol):
     """One flow's protocol state."""
 
-    def request(self, seq: int, introduce: bool) -> bytes:
-        """The request ``seq``; ``introduce`` asks the peer to name its clock."""
+    def request(self, seq: int, introduce: bool, at_ns: int) -> bytes:
+        """The request ``seq``, sent at ``at_ns``; ``introduce`` asks the peer for its clock."""
 
     def receive(self, data: bytes) -> list[Frame]:
         """What ``data`` completes."""
@@ -69,7 +69,7 @@ class LineStream:
         self._buffer = b""
         self._discarded = 0  # length so far of an over-long line
 
-    def request(self, seq: int, introduce: bool) -> bytes:
+    def request(self, seq: int, introduce: bool, at_ns: int) -> bytes:
         return request(seq, introduce)
 
     def receive(self, data: bytes) -> list[Frame]:
@@ -93,12 +93,15 @@ class LineStream:
 
 
 class NoteDatagram:
-    """A one-way flow's side: whatever comes back was not asked for."""
+    """A one-way flow's side, which signs with ``name``: what comes back was not asked for."""
 
-    __slots__ = ()
+    __slots__ = ("_name",)
 
-    def request(self, seq: int, introduce: bool) -> bytes:
-        raise NotImplementedError("a note carries its stamp: see note()")
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def request(self, seq: int, introduce: bool, at_ns: int) -> bytes:
+        return note(seq, at_ns, self._name)
 
     def receive(self, data: bytes) -> list[Frame]:
         return [_garbage(data)]
@@ -113,7 +116,7 @@ class LineDatagram:
 
     __slots__ = ()
 
-    def request(self, seq: int, introduce: bool) -> bytes:
+    def request(self, seq: int, introduce: bool, at_ns: int) -> bytes:
         return request(seq, introduce)
 
     def receive(self, data: bytes) -> list[Frame]:

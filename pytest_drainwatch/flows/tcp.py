@@ -33,7 +33,7 @@ class TcpFlow(Flow):
     def send(self) -> int:
         before_ns = monotonic_ns()
         rest = self._unfinished
-        request = b"" if rest else self._request()
+        request = b"" if rest else self._request(before_ns)
         try:
             taken = self.sock.send(rest or request)
         except BlockingIOError:

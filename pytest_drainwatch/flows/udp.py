@@ -25,7 +25,7 @@ class UdpFlow(Flow):
     def send(self) -> int:
         before_ns = monotonic_ns()
         try:
-            self.sock.send(self._datagram(before_ns))
+            self.sock.send(self._request(before_ns))
         except BlockingIOError:
             self.unsent += 1
             return before_ns
@@ -36,9 +36,6 @@ class UdpFlow(Flow):
         self._sent(before_ns)
         return before_ns
 
-    def _datagram(self, at_ns: int) -> bytes:
-        return self._request()
-
     def _sent(self, at_ns: int) -> None:
         self.ledger.sent(at_ns)
 
@@ -48,7 +45,7 @@ class UdpFlow(Flow):
         self._read_errors(lo_ns)
         before_ns = monotonic_ns()
         try:
-            self.sock.send(self._datagram(before_ns))
+            self.sock.send(self._request(before_ns))
         except OSError as error:
             self.unsent += 1
             self._trouble(Event.FLOW_WRITE_ERROR, lo_ns, monotonic_ns(), error)

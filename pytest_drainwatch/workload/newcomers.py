@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_drainwatch.api import REQUEST_TIMEOUT, Api
+from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, failures
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.logs import Record, parse_log_line
 
@@ -21,9 +21,6 @@ def record_logs(
     A pod whose log cannot be read tells nothing: where it may have received something,
     the report says that this is not known.
     """
-    from kubernetes.client.exceptions import ApiException
-    from urllib3.exceptions import HTTPError
-
     for uid in sorted(pods.keys() - set(followed)):
         try:
             response = api.core.read_namespaced_pod_log(
@@ -34,7 +31,7 @@ def record_logs(
                 _request_timeout=REQUEST_TIMEOUT,
             )
             lines = response.data.decode("utf-8", "replace").splitlines()
-        except (ApiException, HTTPError, OSError):
+        except failures():
             continue
         for line in lines:
             seen = parse_log_line(line, uid)

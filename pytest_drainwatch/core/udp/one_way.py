@@ -14,6 +14,7 @@ known who received what, the flow is not measured at all. A note says why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pytest_drainwatch.core.clock import Clock
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
@@ -74,14 +75,16 @@ def _retold(
         why = "the client's record ends before the flow's"
     else:
         answered = sum(receipt.count for receipt in received)
-        return [*told, _with(ended, {**ended.data, "answered": answered})], None
+        return [*told, replace(ended, data={**ended.data, "answered": answered})], None
     return _marked(told, why, receipts.first.get(flow)), f"known to its end: {why}"
 
 
 def _marked(told: Iterable[Observation], why: str, first: str | None) -> list[Observation]:
     """The history, whose first line says that its end is missing, and why."""
     mark = {NOT_KNOWN: why, FIRST_RECEIVER: first}
-    return [_with(o, {**o.data, **mark}) if o.event is Event.FLOW_CONNECTED else o for o in told]
+    return [
+        replace(o, data={**o.data, **mark}) if o.event is Event.FLOW_CONNECTED else o for o in told
+    ]
 
 
 def _received(flow: str, receipt: Receipt, previous: Receipt | None) -> list[Observation]:
@@ -144,12 +147,6 @@ def _lost(
             last_sent_ns=max(first.hi, last.lo),
         )
     ]
-
-
-def _with(seen: Observation, data: Mapping[str, object]) -> Observation:
-    return Observation(
-        source=seen.source, event=seen.event, at=seen.at, subject=seen.subject, data=data
-    )
 
 
 def _observation(event: Event, flow: str, at: Interval, **data: object) -> Observation:
