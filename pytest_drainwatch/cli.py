@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -96,6 +95,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
     from pytest_drainwatch.pool import opened_cluster
     from pytest_drainwatch.progress import PlainProgress
@@ -118,10 +118,6 @@ def _run(arguments: argparse.Namespace) -> int:
     def keep() -> bool:
         return settings.keeps(failed=not measured)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt("SIGTERM")
-
-    signal.signal(signal.SIGTERM, interrupt)
     run_id = new_run_id()
     try:
         folder = claim_folder(settings.out, run_id, asked.id)
@@ -131,7 +127,10 @@ def _run(arguments: argparse.Namespace) -> int:
         for flag in asked.flags:
             progress.line(f"note: {flag}")
         logs = settings.out / run_id / "cluster"
-        with opened_cluster(settings, logs, progress.line, keep=keep) as cluster:
+        with (
+            interrupts.raised(),
+            opened_cluster(settings, logs, progress.line, keep=keep) as cluster,
+        ):
             progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
             measured.append(
                 run_trial(cluster, asked, folder=folder, keep=settings.keeps, progress=progress)

@@ -7,15 +7,13 @@ test body asserts is the workload's own promise.
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import session
+from pytest_drainwatch import interrupts, session
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
@@ -38,7 +36,7 @@ def dw_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         return run.settings.keeps(failed=request.session.testsfailed > 0)
 
     with (
-        _sigterm_interrupts(),
+        interrupts.raised(),
         opened_cluster(run.settings, logs, log, keep=keep) as cluster,
     ):
         yield cluster
@@ -133,20 +131,3 @@ def _progress(config: pytest.Config) -> PytestProgress:
     from pytest_drainwatch.progress import PytestProgress
 
     return PytestProgress(config)
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does: with fixtures torn down, nothing left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt("SIGTERM")
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pytest_drainwatch import interrupts
 from pytest_drainwatch.api import Api, explain, failures
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.core.clock import ClockError
@@ -77,23 +78,19 @@ class Stage:
             # Inside: whoever sees the phase announced may interrupt it at once.
             self.progress.phase(name, expected_ns)
             yield
-        except TrialVoid as error:
-            self._void(Event.VOID, name, str(error))
-            raise
-        except KeyboardInterrupt as error:
-            self._void(Event.INTERRUPTED, name, str(error) or "SIGINT")
-            raise
-        except HARNESS_FAILURES as error:
-            self._void(Event.VOID, name, str(error))
-            raise TrialVoid(f"void in phase '{name}': {error}") from error
-        except failures() as error:
-            self._void(Event.VOID, name, explain(error))
-            raise TrialVoid(
-                f"void in phase '{name}': the API server failed: {explain(error)}; expected it to "
-                "answer throughout the trial. Look at: kubectl get --raw /readyz"
-            ) from error
         except BaseException as error:  # pytest's own outcomes are no Exceptions
-            self._void(Event.VOID, name, repr(error))
+            # Code that is not ours may have turned an interrupt into an error of its own.
+            signalled = interrupts.received()
+            if isinstance(error, KeyboardInterrupt):
+                self._void(Event.INTERRUPTED, name, signalled or str(error) or "SIGINT")
+                raise
+            if signalled is not None:
+                self._void(Event.INTERRUPTED, name, signalled)
+                raise KeyboardInterrupt(signalled) from error
+            reason, void = _explained(name, error)
+            self._void(Event.VOID, name, reason)
+            if void is not None:
+                raise void from error
             raise
 
     def note(self, event: Event, **data: object) -> None:
@@ -128,6 +125,18 @@ def record_void(folder: Path, header: Header, phase: str, reason: str) -> None:
     with suppress(RecorderError):
         recorder = Recorder(folder / "recording.jsonl", header)
         recorder.finish(None, _noted(Event.VOID, {"phase": phase, "reason": reason}))
+
+
+def _explained(phase: str, error: BaseException) -> tuple[str, TrialVoid | None]:
+    """Why a phase ended early, and what to raise for it; None: the error itself."""
+    if isinstance(error, HARNESS_FAILURES):
+        return str(error), TrialVoid(f"void in phase '{phase}': {error}")
+    if isinstance(error, failures()):
+        return explain(error), TrialVoid(
+            f"void in phase '{phase}': the API server failed: {explain(error)}; expected it to "
+            "answer throughout the trial. Look at: kubectl get --raw /readyz"
+        )
+    return (str(error) if isinstance(error, TrialVoid) else repr(error)), None
 
 
 def _noted(event: Event, data: dict[str, object]) -> Observation:

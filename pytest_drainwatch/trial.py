@@ -187,16 +187,14 @@ def deploy(stage: Stage) -> Iterator[Probe]:
     api, recorder, app = stage.api, stage.recorder, stage.scenario.app
     with ExitStack() as stack:
         with stage.phase("deploy"):
-            watch = stack.enter_context(
-                Watch(
-                    api,
-                    stage.namespace,
-                    pods=manifests.POD_SELECTOR,
-                    slices=manifests.SLICE_SELECTOR,
-                    record=recorder,
-                )
+            watch = stage.watch = Watch(
+                api,
+                stage.namespace,
+                pods=manifests.POD_SELECTOR,
+                slices=manifests.SLICE_SELECTOR,
+                record=recorder,
             )
-            stage.watch = watch
+            stack.enter_context(watch)
             ports = probe.apply(api, stage.namespace, app, stage.image)
             stage.note(
                 Event.WORKLOAD_APPLIED,

@@ -45,9 +45,14 @@ class Watch:
         self._ticker = Ticker(record)
 
     def __enter__(self) -> Watch:
-        for each in self._running:
-            each.thread.start()
-        self._ticker.thread.start()
+        try:
+            for each in (*self._running, self._ticker):
+                each.thread.start()
+        except BaseException:
+            # Interrupted: nobody would end the threads that run, and one that is still in a
+            # TLS handshake when the interpreter ends can take the process down (SIGABRT).
+            self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,9 +68,9 @@ class Watch:
         self._liveness.stop()
         self._reopen()
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        for each in self._running:
-            each.thread.join(max(0.0, deadline - time.monotonic()))
-        self._ticker.thread.join(max(0.0, deadline - time.monotonic()))
+        for each in (*self._running, self._ticker):
+            if each.thread.ident is not None:  # it was started
+                each.thread.join(max(0.0, deadline - time.monotonic()))
         self._ticker.close()
         for each in self._running:
             with suppress(OSError):  # a full disk, which the recorder remembers

@@ -51,6 +51,8 @@ STEADY_S = 1.0
 # A container is gone for a moment before its status says so.
 STATUS_LAG_S = 3.0
 LOOK_S = 0.3
+# For a thread that was told to stop.
+STOP_TIMEOUT_S = 2.0
 # Refusals that asking again does not mend.
 REFUSED = frozenset({401, 403, 404})
 
@@ -215,6 +217,9 @@ def join_logs(followers: Iterable[LogFollower], timeout_s: float) -> bool:
     ended = [each.join(max(0.0, deadline - time.monotonic())) for each in all_of_them]
     for each in all_of_them:
         each.stop()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    for each in all_of_them:
+        each.join(max(0.0, deadline - time.monotonic()))
     return all(ended)
 
 
