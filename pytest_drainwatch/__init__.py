@@ -15,27 +15,45 @@ if TYPE_CHECKING:
     from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
     from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
     from pytest_drainwatch.core.scenario import (
+        Accept,
+        Access,
+        Affinity,
         App,
         Behavior,
+        ClusterNeeds,
+        Controller,
         Flows,
         Pid1,
         PreStop,
+        ProxyMode,
         Readiness,
         Scenario,
+        Service,
+        TrafficPolicy,
         Trigger,
+        arms,
         matrix,
     )
     from pytest_drainwatch.trial import Trial, TrialVoid
 
 _HOMES = {
+    "Accept": "core.scenario",
+    "Access": "core.scenario",
+    "Affinity": "core.scenario",
     "App": "core.scenario",
     "Behavior": "core.scenario",
+    "ClusterNeeds": "core.scenario",
+    "Controller": "core.scenario",
     "Flows": "core.scenario",
     "Pid1": "core.scenario",
     "PreStop": "core.scenario",
+    "ProxyMode": "core.scenario",
     "Readiness": "core.scenario",
     "Scenario": "core.scenario",
+    "Service": "core.scenario",
+    "TrafficPolicy": "core.scenario",
     "Trigger": "core.scenario",
+    "arms": "core.scenario",
     "matrix": "core.scenario",
     "Mechanism": "core.flow.classify",
     "Outcome": "core.flow.classify",
@@ -48,8 +66,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Accept",
+    "Access",
+    "Affinity",
     "App",
     "Behavior",
+    "ClusterNeeds",
+    "Controller",
     "EndedBy",
     "Flows",
     "Initiator",
@@ -58,13 +81,17 @@ __all__ = [
     "Pid1",
     "PreStop",
     "PreStopOutcome",
+    "ProxyMode",
     "Readiness",
     "Role",
     "Scenario",
+    "Service",
+    "TrafficPolicy",
     "Trial",
     "TrialVoid",
     "Trigger",
     "__version__",
+    "arms",
     "matrix",
 ]
 

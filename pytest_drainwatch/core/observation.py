@@ -19,6 +19,7 @@ class Source(StrEnum):
     ORCHESTRATOR = "orchestrator"  # the conductor's own actions
     CLIENT = "client"  # the flow agent
     K8S = "k8s"  # a watch of the API server
+    NODE = "node"  # the node's network stack
     PROBE = "probe"  # the workload's lifecycle log
 
 
@@ -32,7 +33,8 @@ class Event(StrEnum):
     SETTLE_COMPLETE = "settle_complete"
     TRIGGER_REQUESTED = "trigger_requested"  # at = [before the call, after it]; attempt, verb
     TRIGGER_BLOCKED = "trigger_blocked"  # verb, attempt, status, retry_after_s, causes, message
-    TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], status
+    TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], status; verb none:
+    #                                      nothing was asked, targets are those of the flows
     ALL_FLOWS_TERMINAL = "all_flows_terminal"
     OBSERVATION_WINDOW_CLOSED = "observation_window_closed"
     VOID = "void"  # reason, phase
@@ -76,6 +78,25 @@ class Event(StrEnum):
     #                                  missed_slots, late_p50_ns, late_p99_ns, late_max_ns;
     #                                  at = a stretch of one density
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
+
+    NEW_CONNECTIONS = "new_connections"  # subject = the prober: tcp-new, udp-new; a run of attempts
+    #                                  in the order of their slots that went the same way: proto,
+    #                                  result (core/probing/result), responder, errno, first_slot,
+    #                                  last_slot, count (fewer than slots: the others were missed),
+    #                                  first_ns, last_ns: when the first and the last were begun,
+    #                                  first_took_ns, last_took_ns, took_min_ns, took_max_ns: from
+    #                                  there to the result; at = [first begun, all known]
+    PROBER_SUMMARY = "prober_summary"  # subject; proto, period_ns, epoch_ns: slot n lies at
+    #                                  epoch_ns + n * period_ns, patience_ns, source, attempts,
+    #                                  missed_slots, unfinished, late_p50_ns, late_p99_ns,
+    #                                  late_max_ns
+
+    # --- the node's network: what its kernel and kube-proxy hold, ----------
+    CONNTRACK = "conntrack"  # occasion (core/mechanism), entries: [{proto, src, sport, dst, dport,
+    #                        to, to_port, state, assured, replied}]: of the flows alone; problem,
+    #                        left_out; at = [asked, answered]
+    PROXY_RULES = "proxy_rules"  # occasion, mode, rules: [text]: those that name the Service;
+    #                        problem, left_out
 
     # --- k8s: frames reduced to named fields -------------------------------------------
     WATCH_LISTED = "watch_listed"  # resource, subjects, resource_version

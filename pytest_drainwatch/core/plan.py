@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval, merged
 from pytest_drainwatch.core.pod.kubelet import MINIMUM_S, kill_after, sigterm_after
-from pytest_drainwatch.core.scenario import Behavior, Pid1, Scenario
+from pytest_drainwatch.core.scenario import Behavior, Pid1, Scenario, Trigger
 
 BEFORE_NS = NS_PER_S // 2
 # A replacement is Ready 1-3 s after the trigger, and flows move to it within a kube-proxy sync.
@@ -20,6 +20,9 @@ AFTER_NS = 5 * NS_PER_S
 
 def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
     """The stretches to send densely in, counted from the trigger; in order, apart."""
+    if scenario.trigger in (Trigger.ROLLOUT, Trigger.NONE):
+        # When a rollout ends the next pod is the cluster's affair; a control is looked at whole.
+        return (Interval(-BEFORE_NS, scenario.observe_ns),)
     app = scenario.app
     hook_ns = app.pre_stop.lasts_ns if app.pre_stop else 0
     grace_ns = app.grace_period_s * NS_PER_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,13 +12,18 @@ from pytest_drainwatch.core.plan import dense_stretches
 from pytest_drainwatch.core.scenario import (
     App,
     Behavior,
+    ClusterNeeds,
     Flows,
     Pid1,
     PreStop,
     Readiness,
     Scenario,
     ScenarioError,
+    Service,
     Trigger,
+    arms,
+    check_arms,
+    differences,
     matrix,
 )
 from pytest_drainwatch.workload.manifests import deployment
@@ -31,7 +37,7 @@ def test_ids_join_behavior_and_trigger() -> None:
 def test_only_drain_ids_hold_the_word_drain() -> None:
     """``pytest -k drain`` must mean the behaviour."""
     assert [found.id for found in matrix() if "drain" in found.id] == [
-        f"drain-{trigger}" for trigger in Trigger
+        f"drain-{trigger}" for trigger in ("delete", "evict", "scale")
     ]
 
 
@@ -154,3 +160,90 @@ def test_a_drain_that_the_hook_leaves_no_time_for_is_flagged() -> None:
     asked = _with(pre_stop=PreStop(sleep_s=10), drain_ns=20 * NS_PER_S)
     assert "preStop leave after SIGTERM (20 s)" in asked.flags[0]
     assert _with(pre_stop=PreStop(sleep_s=10), drain_ns=19 * NS_PER_S).flags == ()
+
+
+# Texts are as good as the members that they name, which no type says.
+APP: Any = App
+SERVICE: Any = Service
+NEEDS: Any = ClusterNeeds
+SCENARIO: Any = Scenario
+
+
+def test_arms_differ_in_one_field_and_are_named_after_their_base() -> None:
+    found = arms(Scenario(name="q"), "app.readiness_on_drain", {"fails": "fail", "keeps": "keep"})
+    assert [arm.id for arm in found] == ["q-fails", "q-keeps"]
+    assert differences(*found) == {"app.readiness_on_drain"}
+
+
+def test_a_hook_is_one_value() -> None:
+    hooks = {"none": None, "sleeps": PreStop(sleep_s=3), "runs": PreStop(exec=("true",))}
+    found = arms(Scenario(), "app.pre_stop", hooks)
+    assert differences(found[1], found[2]) == {"app.pre_stop"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([Scenario()], "compare nothing"),
+        ([Scenario(), Scenario(name="other")], "differ in nothing"),
+        ([Scenario(), Scenario(settle_ns=1, targets=1, trigger=Trigger.EVICT)], "settle_ns, trigg"),
+        (
+            [Scenario(), Scenario(settle_ns=1), Scenario(trigger=Trigger.EVICT)],
+            "differ in trigger",
+        ),
+    ],
+)
+def test_arms_that_compare_nothing_or_too_much_are_refused(
+    asked: list[Scenario], said: str
+) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        check_arms(asked)
+
+
+@pytest.mark.parametrize("field", ["readiness", "app.readiness", "apps.replicas", "app.", ""])
+def test_arms_of_no_such_field(field: str) -> None:
+    with pytest.raises(ScenarioError, match="no field"):
+        arms(Scenario(), field, {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda: Scenario(targets=2), "not so many pods"),
+        (lambda: Scenario(app=App(replicas=2), targets=2, trigger=Trigger.SCALE), "all pods or n"),
+        (lambda: Scenario(app=APP(behavior="ignore", accept_on_drain="keep")), "only a draining"),
+        (
+            lambda: Scenario(app=APP(controller="statefulset"), trigger=Trigger.ROLLOUT),
+            "StatefulSet ends",
+        ),
+        (
+            lambda: Scenario(service=SERVICE(access="clusterip", external_traffic_policy="Local")),
+            "traffic from outside",
+        ),
+        (
+            lambda: Scenario(app=App(replicas=2), service=SERVICE(session_affinity="ClientIP")),
+            "pins TCP and UDP",
+        ),
+        (lambda: Scenario(service=SERVICE(access="ingress")), "nodeport, clusterip"),
+        (lambda: Scenario(cluster=NEEDS(proxy_mode="ebpf")), "iptables, nftables, ipvs"),
+        (lambda: Scenario(cluster=ClusterNeeds(kube_version="v1.37.2")), "minor version"),
+        (lambda: Scenario(cluster=ClusterNeeds(min_sync_period_ms=-1)), "min_sync_period_ms"),
+        (lambda: Scenario(flows=Flows(probe_interval_ns=0)), "probe_interval_ns"),
+        (lambda: Scenario(flows=Flows(udp_probe_interval_ns=999)), "udp_probe_interval_ns"),
+        (lambda: SCENARIO(service="nodeport"), "service is"),
+    ],
+)
+def test_what_cannot_be_together_is_refused_with_the_reason(
+    asked: Callable[[], Scenario], said: str
+) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        asked()
+
+
+def test_what_is_asked_of_the_cluster_stands_in_the_report() -> None:
+    needs = NEEDS(proxy_mode="nftables", min_sync_period_ms=10_000)
+    assert Scenario(cluster=needs).config()["cluster"] == {
+        "proxy_mode": "nftables",
+        "min_sync_period_ms": 10_000,
+    }
+    assert Scenario().config()["cluster"] == {}

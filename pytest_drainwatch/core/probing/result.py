@@ -1,0 +1,19 @@
+"""How an attempt to connect and to be served went, as its client saw it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Result(StrEnum):
+    """What an attempt ended with. The first seven are the workload's, the others ours."""
+
+    ANSWERED = "answered"  # by the responder that the run names
+    REFUSED = "refused"  # ECONNREFUSED: by a pod's kernel, or by kube-proxy's REJECT
+    RESET = "reset"  # accepted, then an RST before the answer
+    TIMEOUT = "timeout"  # neither accepted nor refused within the prober's patience
+    NEVER_SERVED = "accepted-never-served"  # accepted, then silence, or a FIN without an answer
+    UNREACHABLE = "unreachable"  # EHOSTUNREACH or ENETUNREACH
+    FOREIGN = "foreign"  # answered by something that does not speak the probe's protocol
+    CLIENT_LIMIT = "client-limit"  # our own ports, descriptors or memory ran out
+    UNFINISHED = "unfinished"  # the prober stopped before it was known

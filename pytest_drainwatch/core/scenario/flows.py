@@ -1,0 +1,60 @@
+"""The connections of a trial: those that are held, and the new ones that are tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.scenario.values import ScenarioError, check_within
+
+TCP_SPARSE_RATE_HZ = 5
+UDP_SPARSE_RATE_HZ = 10
+PROBE_INTERVAL_NS = 5 * NS_PER_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flows:
+    """The connections held: how many, and how often each of them sends (Hz).
+
+    Beside them new connections are tried, one every ``probe_interval_ns`` for the whole
+    trial (TCP), and one from a fresh source port every ``udp_probe_interval_ns`` (UDP);
+    None tries none.
+
+    The rates are those around the times that are known beforehand (core.plan); elsewhere
+    flows send at the sparse ones, which by default are lower where the rates allow it.
+    """
+
+    tcp: int = 10
+    udp: int = 10
+    tcp_rate_hz: int = 20
+    udp_rate_hz: int = 60
+    tcp_sparse_rate_hz: int | None = None
+    udp_sparse_rate_hz: int | None = None
+    udp_one_way: int = 0  # further UDP flows that expect no answer; pods say what they received
+    probe_interval_ns: int | None = PROBE_INTERVAL_NS
+    udp_probe_interval_ns: int | None = None
+
+    @property
+    def sparse_rates_hz(self) -> tuple[int, int]:
+        """The rates of TCP and UDP in sparse stretches."""
+        tcp, udp = self.tcp_sparse_rate_hz, self.udp_sparse_rate_hz
+        return (
+            min(TCP_SPARSE_RATE_HZ, self.tcp_rate_hz) if tcp is None else tcp,
+            min(UDP_SPARSE_RATE_HZ, self.udp_rate_hz) if udp is None else udp,
+        )
+
+    def check(self) -> None:
+        """Refuse values that cannot be, alone or together. Raises :class:`ScenarioError`."""
+        check_within("tcp flows", self.tcp, 0, 20_000)
+        check_within("udp flows", self.udp, 0, 20_000)
+        check_within("one-way udp flows", self.udp_one_way, 0, 1024)  # what a probe tells apart
+        check_within("tcp_rate_hz", self.tcp_rate_hz, 1, 1000)
+        check_within("udp_rate_hz", self.udp_rate_hz, 1, 1000)
+        sparse_tcp_hz, sparse_udp_hz = self.sparse_rates_hz
+        check_within("tcp_sparse_rate_hz", sparse_tcp_hz, 1, self.tcp_rate_hz)
+        check_within("udp_sparse_rate_hz", sparse_udp_hz, 1, self.udp_rate_hz)
+        for name in ("probe_interval_ns", "udp_probe_interval_ns"):
+            if (interval_ns := getattr(self, name)) is not None:
+                check_within(name, interval_ns, NS_PER_MS, 60 * NS_PER_S)
+        if self.tcp + self.udp == 0:
+            raise ScenarioError("a trial needs at least one flow; tcp flows and udp flows are 0")

@@ -1,0 +1,46 @@
+"""What a scenario asks of the cluster that it runs on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from pytest_drainwatch.core.scenario.values import ScenarioError, become, check_within
+
+
+class ProxyMode(StrEnum):
+    """kube-proxy's mode."""
+
+    IPTABLES = "iptables"
+    NFTABLES = "nftables"
+    IPVS = "ipvs"  # off by default from Kubernetes 1.40 on, removed in 1.43
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNeeds:
+    """Settings of the cluster that the question is about; None: whatever the run has.
+
+    ``kube_version`` is a minor version ("1.34"), ``min_sync_period_ms`` kube-proxy's
+    minSyncPeriod, which is 1000 by default.
+    """
+
+    kube_version: str | None = None
+    proxy_mode: ProxyMode | None = None
+    min_sync_period_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.proxy_mode is not None:
+            become(self, "proxy_mode", ProxyMode)
+
+    def check(self) -> None:
+        """Refuse values that cannot be. Raises :class:`ScenarioError`."""
+        version = self.kube_version
+        if version is not None and not re.fullmatch(r"\d+\.\d+", str(version)):
+            raise ScenarioError(f"kube_version is {version!r}, expected a minor version: '1.37'")
+        if self.min_sync_period_ms is not None:
+            check_within("min_sync_period_ms", self.min_sync_period_ms, 0, 3_600_000)
+
+    def config(self) -> dict[str, object]:
+        """What is asked for, as it stands in a report."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

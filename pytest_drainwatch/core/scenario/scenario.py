@@ -1,0 +1,203 @@
+"""One trial's question, and what follows from it before anything is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS, UDP_SILENT_COUNT
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
+from pytest_drainwatch.core.scenario.app import App, Behavior, Controller, Pid1
+from pytest_drainwatch.core.scenario.flows import Flows
+from pytest_drainwatch.core.scenario.needs import ClusterNeeds
+from pytest_drainwatch.core.scenario.service import Affinity, Service
+from pytest_drainwatch.core.scenario.values import (
+    ScenarioError,
+    become,
+    check_kind,
+    check_within,
+)
+
+# Without a trigger there is nothing to wait for.
+NOTHING_NS = 10 * NS_PER_S
+# A rollout ends a pod when its replacement is Ready.
+REPLACED_NS = 4 * NS_PER_S
+# The ancestor's word for the first.
+WORKLOADS = {Controller.DEPLOYMENT: "deploy", Controller.STATEFUL_SET: "statefulset"}
+
+
+class Trigger(StrEnum):
+    """How pods are terminated."""
+
+    DELETE = "delete"
+    EVICT = "evict"
+    SCALE = "scale"  # to zero: every pod at once
+    ROLLOUT = "rollout"  # as `kubectl rollout restart` does: every pod, one after the other
+    NONE = "none"  # a control: nothing is terminated, so nothing may be lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One trial's question. Raises :class:`ScenarioError` when it cannot be asked.
+
+    ``targets`` is how many pods are deleted or evicted at once.
+    """
+
+    app: App = field(default_factory=App)
+    flows: Flows = field(default_factory=Flows)
+    service: Service = field(default_factory=Service)
+    cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
+    trigger: Trigger = Trigger.DELETE
+    targets: int = 1
+    settle_ns: int = 10 * NS_PER_S
+    observe_timeout_ns: int | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for part, kind in PARTS.items():
+            check_kind(part, getattr(self, part), kind)
+            getattr(self, part).check()
+        become(self, "trigger", Trigger)
+        check_within("settle_ns", self.settle_ns, 0, 3600 * NS_PER_S)
+        if self.observe_timeout_ns is not None:
+            check_within("observe_timeout_ns", self.observe_timeout_ns, NS_PER_S, 7200 * NS_PER_S)
+        check_within("targets", self.targets, 1, 50)
+        _check_together(self)
+
+    @property
+    def id(self) -> str:
+        """The scenario's name in test ids and results: words joined with ``-``."""
+        return self.name or f"{self.app.behavior}-{self.trigger}"
+
+    @property
+    def observe_ns(self) -> int:
+        """How long flows are observed after the trigger, at most: 30 s beyond the latest
+        instant at which the kubelet kills, by default.
+        """
+        if self.observe_timeout_ns is not None:
+            return self.observe_timeout_ns
+        if self.trigger is Trigger.NONE:
+            return NOTHING_NS
+        return self._killed_ns + self._spread_ns + 30 * NS_PER_S
+
+    @property
+    def expected_ns(self) -> int:
+        """How long settle and observation will take, about; said before the wait."""
+        app = self.app
+        if self.trigger is Trigger.NONE:
+            return self.settle_ns + self.observe_ns
+        term = sigterm_after(app.grace_period_s, self._hook_ns)
+        ends = {Behavior.DRAIN: term + app.drain_ns, Behavior.EXIT_NOW: term}
+        end = min(ends.get(app.behavior, self._killed_ns), self._killed_ns)
+        if app.pid1 is Pid1.SHELL:
+            end = self._killed_ns
+        return self.settle_ns + min(end + self._spread_ns + 4 * NS_PER_S, self.observe_ns)
+
+    @property
+    def _spread_ns(self) -> int:
+        """How much later than the first the last pod is told to end, about."""
+        return self.app.replicas * REPLACED_NS if self.trigger is Trigger.ROLLOUT else 0
+
+    @property
+    def _hook_ns(self) -> int:
+        return self.app.pre_stop.lasts_ns if self.app.pre_stop else 0
+
+    @property
+    def _killed_ns(self) -> int:
+        return kill_after(self.app.grace_period_s, self._hook_ns)
+
+    def config(self) -> dict[str, object]:
+        """Every value that shapes a trial, under the ancestor's names where it has one."""
+        app, flows, service = self.app, self.flows, self.service
+        return {
+            "tcp_flows": flows.tcp,
+            "udp_flows": flows.udp,
+            "udp_one_way_flows": flows.udp_one_way,
+            "tcp_rate_hz": flows.tcp_rate_hz,
+            "udp_rate_hz": flows.udp_rate_hz,
+            "tcp_sparse_rate_hz": flows.sparse_rates_hz[0],
+            "udp_sparse_rate_hz": flows.sparse_rates_hz[1],
+            "grace_period_seconds": app.grace_period_s,
+            "drain_behavior": str(app.behavior),
+            "drain_max_seconds": app.drain_ns / NS_PER_S,
+            "readiness_on_drain": str(app.readiness_on_drain),
+            "exit_now_reset": app.exit_now_reset,
+            "replicas": app.replicas,
+            "pre_stop": app.pre_stop.config() if app.pre_stop else None,
+            "pid1": str(app.pid1),
+            "response_delay_ms": app.response_delay_ns / NS_PER_MS,
+            "accept_on_drain": str(app.accept_on_drain),
+            "access": str(service.access),
+            "external_traffic_policy": str(service.external_traffic_policy),
+            "session_affinity": str(service.session_affinity),
+            "publish_not_ready_addresses": service.publish_not_ready_addresses,
+            "probe_interval_ms": _ms(flows.probe_interval_ns),
+            "udp_probe_interval_ms": _ms(flows.udp_probe_interval_ns),
+            "cluster": self.cluster.config(),
+            "trigger": str(self.trigger),
+            "targets": self.targets,
+            "workload": WORKLOADS[app.controller],
+            "settle_seconds": self.settle_ns / NS_PER_S,
+            "observe_timeout_seconds": self.observe_ns / NS_PER_S,
+            "flow_timeout_seconds": TCP_SILENT_NS / NS_PER_S,
+            "udp_silence_datagrams": UDP_SILENT_COUNT,
+        }
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is unusual enough to be said in header and report."""
+        app = self.app
+        found = []
+        left_ns = self._killed_ns - sigterm_after(app.grace_period_s, self._hook_ns)
+        if app.pre_stop and app.pre_stop.lasts_ns >= app.grace_period_s * NS_PER_S:
+            found.append(
+                f"preStop ({app.pre_stop.lasts_ns / NS_PER_S:g} s) >= grace period "
+                f"({app.grace_period_s} s): SIGTERM comes at the end of the grace period and the "
+                f"app gets {left_ns / NS_PER_S:g} s"
+            )
+        if app.behavior is Behavior.DRAIN and app.drain_ns >= left_ns:
+            given = f"grace period ({app.grace_period_s} s)"
+            if app.pre_stop:
+                given = f"what {given} and preStop leave after SIGTERM ({left_ns / NS_PER_S:g} s)"
+            found.append(
+                f"drain window ({app.drain_ns / NS_PER_S:g} s) >= {given}: "
+                "the kubelet kills the pod before it has drained"
+            )
+        if app.pid1 is Pid1.SHELL:
+            found.append("a shell is PID 1: it does not pass SIGTERM on to the probe")
+        return tuple(found)
+
+
+PARTS = {"app": App, "flows": Flows, "service": Service, "cluster": ClusterNeeds}
+
+
+def _check_together(asked: Scenario) -> None:
+    """Refuse values of different parts that cannot be together."""
+    app, flows, trigger = asked.app, asked.flows, asked.trigger
+    if asked.targets > app.replicas:
+        raise ScenarioError(
+            f"targets is {asked.targets} and replicas {app.replicas}: there are not so many pods "
+            "to terminate"
+        )
+    if asked.targets > 1 and trigger not in (Trigger.DELETE, Trigger.EVICT):
+        raise ScenarioError(
+            f"targets is {asked.targets} and trigger {str(trigger)!r}: that trigger is about all "
+            "pods or none; expected 'delete' or 'evict', or targets 1"
+        )
+    if trigger is Trigger.ROLLOUT and app.controller is not Controller.DEPLOYMENT:
+        raise ScenarioError(
+            "trigger is 'rollout' and controller 'statefulset': a StatefulSet ends a pod before "
+            "it makes its replacement, which is not measured yet; expected a deployment"
+        )
+    pinned = asked.service.session_affinity is Affinity.CLIENT_IP and app.replicas > 1
+    if pinned and (flows.udp_one_way or (flows.tcp and flows.udp)):
+        raise ScenarioError(
+            "session_affinity is 'ClientIP' with several replicas: kube-proxy pins TCP and UDP "
+            "of one client to pods of their own, so no pod has both; expected tcp or udp flows "
+            "to be 0, and no one-way flows"
+        )
+
+
+def _ms(interval_ns: int | None) -> float | None:
+    return None if interval_ns is None else interval_ns / NS_PER_MS
