@@ -87,7 +87,7 @@ def witness(probe: Probe, folder: Path) -> Witnessed:
 
 def _captures(probe: Probe, folder: Path) -> Iterator[Tcpdump]:
     """The ends of TCP flows and all of UDP: the kernel says nothing at a UDP flow's end."""
-    cluster, ports = probe.stage.cluster, probe.ports
+    cluster, ports = probe.stage.cluster, probe.way
     ends = f"tcp[tcpflags] & (tcp-fin|tcp-rst) != 0 and port {ports.tcp}"
     link = interface_towards(cluster.node_address)
     wanted = f"({ends}) or (udp and port {ports.udp}) or icmp"

@@ -8,7 +8,8 @@ Python 3.9 or newer; it is meant to be PID 1 of its container.
     POD_NAME            default: the host name        UDP_PORT    7002
     DRAIN_BEHAVIOR      drain | exit-now | ignore     HTTP_PORT   7003 (/readyz, /healthz)
     READINESS_ON_DRAIN  fail | keep                   BIND        default: every address
-    DRAIN_SECONDS       25, 2.5, 500ms, 25s, 1m       EXIT_NOW_RESET  true | false
+    ACCEPT_ON_DRAIN     close | keep                  EXIT_NOW_RESET  true | false
+    DRAIN_SECONDS       25, 2.5, 500ms, 25s, 1m
     RESPONSE_DELAY      0; each TCP request is answered that much later, in order
 
 GET /prestop?ms=N is answered N milliseconds later: for a preStop hook of type httpGet.
@@ -102,6 +103,7 @@ class Settings:
     pod_name: str
     behavior: str
     readiness_on_drain: str
+    accept_on_drain: str
     drain_ns: int
     exit_now_reset: bool
     response_delay_ns: int
@@ -166,6 +168,7 @@ def read_settings(env: Mapping[str, str]) -> Settings:
         pod_name=name("POD_NAME", env.get("POD_NAME", socket.gethostname())),
         behavior=one_of("DRAIN_BEHAVIOR", "drain", "drain", "exit-now", "ignore"),
         readiness_on_drain=one_of("READINESS_ON_DRAIN", "fail", "fail", "keep"),
+        accept_on_drain=one_of("ACCEPT_ON_DRAIN", "close", "close", "keep"),
         drain_ns=duration("DRAIN_SECONDS", "25"),
         exit_now_reset=one_of("EXIT_NOW_RESET", "true", "true", "false") == "true",
         response_delay_ns=duration("RESPONSE_DELAY", "0"),
@@ -220,8 +223,8 @@ class Connection:
     """One TCP client."""
 
     __slots__ = (
-        "buffer", "closing", "last_seq", "out", "peer", "peer_ended", "pending", "said_bye",
-        "sock",
+        "answered", "buffer", "closing", "last_seq", "out", "peer", "peer_ended", "pending",
+        "said_bye", "sock",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, peer: str) -> None:
@@ -229,6 +232,7 @@ class Connection:
         self.peer = peer
         self.buffer = b""
         self.out = b""
+        self.answered = False
         self.last_seq = 0
         self.pending: deque[tuple[int, bytes]] = deque()  # receipt and line, not yet answered
         self.peer_ended = False  # it sends no more, and may still read
@@ -432,6 +436,7 @@ class Probe:
             if answered is None:
                 self.refuse(connection, "malformed", len(line))
                 return False
+            connection.answered = True
             connection.last_seq = answered[0]
             connection.out += answered[1]
         if len(connection.buffer) >= LINE_LIMIT:
@@ -462,6 +467,7 @@ class Probe:
             recv_ns, line = connection.pending.popleft()
             answered = self.answer(line, recv_ns)
             assert answered is not None
+            connection.answered = True
             connection.last_seq = answered[0]
             connection.out += answered[1]
         if connection.pending:
@@ -478,14 +484,17 @@ class Probe:
         self.flush(connection)
 
     def in_flight(self, at_ns: int) -> dict[str, Optional[int]]:
-        """The TCP requests that were read by then and not answered.
+        """The TCP requests that were read by then and not answered, and how many of them are
+        on connections that were never answered before, such as those of a prober.
 
         What had arrived and was not read is not among them: nobody can say when it came.
         """
-        waiting = [recv_ns for c in self.connections for recv_ns, _ in c.pending]
-        came = [recv_ns for recv_ns in waiting if recv_ns <= at_ns]
-        oldest = at_ns - min(came) if came else None
-        return {"in_flight": len(came), "oldest_in_flight_ns": oldest}
+        came = [
+            (recv_ns, c) for c in self.connections for recv_ns, _ in c.pending if recv_ns <= at_ns
+        ]
+        oldest = at_ns - min(recv_ns for recv_ns, _ in came) if came else None
+        new = sum(1 for _, c in came if not c.answered)
+        return {"in_flight": len(came), "in_flight_new": new, "oldest_in_flight_ns": oldest}
 
     def refuse(self, connection: Connection, reason: str, length: int) -> None:
         self.log("tcp_line_refused", peer=connection.peer, reason=reason, length=length)
@@ -521,8 +530,7 @@ class Probe:
         self.loop.remove_writer(connection.sock)
         connection.sock.close()
         self.connections.discard(connection)
-        if self.draining and not self.connections:
-            self.finish_drain()
+        self.finish_if_left()
 
     def serve_udp(self) -> None:
         assert self.udp is not None
@@ -630,6 +638,14 @@ class Probe:
         if self.settings.readiness_on_drain == "fail":
             self.ready = False
             self.log("readyz_now_503")
+        if self.settings.accept_on_drain == "close":
+            self.stop_accepting()
+        self.log("drain_started", drain_ns=self.settings.drain_ns)
+        self.loop.call_later(self.settings.drain_ns / 1e9, self.drain_deadline)
+        self.draining = True
+        self.finish_if_left()
+
+    def stop_accepting(self) -> None:
         # Whoever is in the backlog believes to be connected: closing now would reset them.
         backlog = self.accept()
         if self.tcp is not None:
@@ -637,12 +653,14 @@ class Probe:
             self.tcp.close()
             self.tcp = None
         self.log("stopped_accepting", backlog=backlog, connections=len(self.connections))
-        self.log("drain_started", drain_ns=self.settings.drain_ns)
-        self.loop.call_later(self.settings.drain_ns / 1e9, self.drain_deadline)
-        self.draining = True
-        # UDP peers cannot leave. Without TCP clients they alone decide whether to wait.
+
+    def finish_if_left(self) -> None:
+        """End a drain that has nobody to wait for."""
+        if not self.draining or self.connections or self.tcp is not None:
+            return
+        # UDP peers cannot leave: while they are heard they alone keep the window.
         heard_ago = time.monotonic_ns() - self.udp_heard_ns
-        if not self.connections and (not self.udp_heard_ns or heard_ago > UDP_HEARD_NS):
+        if not self.udp_heard_ns or heard_ago > UDP_HEARD_NS:
             self.finish_drain()
 
     def read_pending(self, connection: Connection) -> None:
@@ -656,6 +674,8 @@ class Probe:
     def drain_deadline(self) -> None:
         at_ns = time.monotonic_ns()
         self.draining = False  # from here on the last client to leave is not an early end
+        if self.tcp is not None:
+            self.stop_accepting()
         served = list(self.connections)
         for connection in served:
             self.read_pending(connection)

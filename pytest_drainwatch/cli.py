@@ -17,11 +17,12 @@ from typing import Any
 
 from pytest_drainwatch import __version__
 from pytest_drainwatch.core.scenario import (
+    Access,
     App,
     Behavior,
-    Flows,
     Scenario,
     ScenarioError,
+    Service,
     Trigger,
 )
 from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
@@ -37,7 +38,11 @@ from pytest_drainwatch.output import (
 
 DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # Rooms that bring commands of their own.
-REGISTRARS = ("pytest_drainwatch.cluster.commands", "pytest_drainwatch.flows.commands")
+REGISTRARS = (
+    "pytest_drainwatch.cluster.commands",
+    "pytest_drainwatch.flows.commands",
+    "pytest_drainwatch.doctor",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,6 +87,9 @@ def _add_run(commands: Any) -> None:
     run = commands.add_parser("run", help="one trial from the shell")
     run.add_argument("--drain-behavior", choices=[str(b) for b in Behavior], default="drain")
     run.add_argument("--trigger", choices=[str(t) for t in Trigger], default="delete")
+    run.add_argument("--access", choices=[str(a) for a in Access], default="nodeport")
+    run.add_argument("--replicas", type=int, default=1, metavar="N")
+    run.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
     for option in OPTIONS:
         # The ancestor's flags have no prefix; both spellings mean the same.
         run.add_argument(
@@ -97,7 +105,7 @@ def _add_run(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
-    from pytest_drainwatch.pool import opened_cluster
+    from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.progress import PlainProgress
     from pytest_drainwatch.render.terminal import show
     from pytest_drainwatch.results import claim_folder, new_run_id
@@ -108,8 +116,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     try:
         settings = resolve({"command line": from_command_line, "environment": from_environment})
-        app = App(behavior=Behavior(arguments.drain_behavior))
-        asked = settings.apply(Scenario(app=app, flows=Flows(), trigger=Trigger(arguments.trigger)))
+        asked = settings.apply(
+            Scenario(
+                app=App(behavior=Behavior(arguments.drain_behavior), replicas=arguments.replicas),
+                service=Service(access=Access(arguments.access)),
+                trigger=Trigger(arguments.trigger),
+                targets=arguments.targets,
+            )
+        )
     except (OptionError, ScenarioError) as error:
         return _fail(USAGE, str(error).replace("--dw-", "--"))
     progress = PlainProgress()
@@ -129,7 +143,8 @@ def _run(arguments: argparse.Namespace) -> int:
         logs = settings.out / run_id / "cluster"
         with (
             interrupts.raised(),
-            opened_cluster(settings, logs, progress.line, keep=keep) as cluster,
+            ClusterPool(settings, logs, progress.line, keep=keep) as pool,
+            pool.lease(asked.cluster) as cluster,
         ):
             progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
             measured.append(

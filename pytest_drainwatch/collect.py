@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.scenario import Trigger
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.watch import Watch
@@ -15,6 +16,9 @@ from pytest_drainwatch.workload.logs import LogFollower, join_logs
 # Of the probe: how often it tells what one-way flows brought, and how many a line.
 NOTES_TOLD_S, NOTES_A_LINE = 1.0, 32
 LAST_WORDS_S = 2.0
+NAMESPACE_GONE = (
+    "the namespace was being deleted: its events went with it, and none could be posted there"
+)
 
 
 def collect(
@@ -24,14 +28,24 @@ def collect(
 
     Raises :class:`TrialVoid` if the log of one of those pods was lost before its SIGTERM line.
     """
+    verb = stage.scenario.trigger
+    if verb is Trigger.NONE:  # nobody has last words
+        ended = ()
     one_way = stage.scenario.flows.udp_one_way
     if one_way:
         time.sleep(NOTES_TOLD_S * (2 + one_way // NOTES_A_LINE))
+    if verb is not Trigger.NONE:
         pods = {uid: str(fields["name"]) for uid, fields in watch.pods().items()}
         followed = [log.uid for log in logs]
         newcomers.record_logs(stage.api, stage.namespace, pods, followed, stage.recorder)
     _last_words(stage, logs, ended)
-    probe.record_events(stage.api, stage.namespace, ended, stage.recorder)
+    probe.record_events(
+        stage.api,
+        stage.namespace,
+        ended,
+        stage.recorder,
+        unheard=NAMESPACE_GONE if verb is Trigger.NAMESPACE_DELETE else None,
+    )
 
 
 def _last_words(stage: Stage, logs: Sequence[LogFollower], ended: Collection[str]) -> None:

@@ -116,17 +116,11 @@ def _nodes(api: Api) -> list[dict[str, object]]:
     ]
 
 
-def _proxy_mode(api: Api) -> str | None:
-    import yaml
+def _proxy_mode(api: Api) -> str:
+    from pytest_drainwatch.cluster.existing import proxy_configuration
 
-    found = api.core.read_namespaced_config_map(
-        "kube-proxy", "kube-system", _request_timeout=REQUEST_TIMEOUT
-    )
-    try:
-        settings = yaml.safe_load(found.data["config.conf"])
-    except (yaml.YAMLError, KeyError, TypeError):
-        return None
-    return str(settings.get("mode") or "") or "unspecified (the platform's default)"
+    mode, _ = proxy_configuration(api)
+    return mode or "unspecified (the platform's default)"
 
 
 def _cni(api: Api, provider: str) -> str | None:

@@ -12,7 +12,7 @@ from pytest_drainwatch.render import terminal
 if TYPE_CHECKING:
     from pytest_drainwatch.trial import Trial
 
-TIMELINE_LINES = 18
+TIMELINE_LINES = 17
 
 
 def failure_section(trial: Trial) -> str:
@@ -22,6 +22,7 @@ def failure_section(trial: Trial) -> str:
         [
             f"tcp: {terminal.counts(trial.tcp)}",
             f"udp: {terminal.counts(trial.udp)}",
+            f"new: {terminal.new_connections(trial.report.trial)}",
             *terminal.timeline(shown, limit=TIMELINE_LINES),
             f"all of it: drainwatch show {trial.folder / 'report.json'}",
         ]

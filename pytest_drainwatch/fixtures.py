@@ -7,26 +7,28 @@ test body asserts is the workload's own promise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_drainwatch import interrupts, session
+from pytest_drainwatch.asked import arms_of, named_arms
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
-    from pytest_drainwatch.core.scenario import Scenario
+    from pytest_drainwatch.core.scenario import ClusterNeeds, Scenario
+    from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.progress import PytestProgress
     from pytest_drainwatch.stage import Stage
     from pytest_drainwatch.trial import Held, Probe, Trial
 
 
 @pytest.fixture(scope="session")
-def dw_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A running cluster, for the whole session. Override it to bring your own."""
-    from pytest_drainwatch.pool import opened_cluster
+def dw_clusters(request: pytest.FixtureRequest) -> Iterator[ClusterPool]:
+    """The clusters of the session, each started when a trial first needs it."""
+    from pytest_drainwatch.pool import ClusterPool
 
     run = request.config.stash[session.RUN]
     log = _progress(request.config).line
@@ -35,11 +37,24 @@ def dw_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     def keep() -> bool:
         return run.settings.keeps(failed=request.session.testsfailed > 0)
 
-    with (
-        interrupts.raised(),
-        opened_cluster(run.settings, logs, log, keep=keep) as cluster,
-    ):
-        yield cluster
+    with interrupts.raised(), ClusterPool(run.settings, logs, log, keep=keep) as pool:
+        yield pool
+
+
+@pytest.fixture
+def dw_cluster(
+    request: pytest.FixtureRequest, dw_clusters: ClusterPool, scenario: Scenario
+) -> Iterator[Cluster]:
+    """A running cluster as the test's scenario needs it, or the first of its arms.
+
+    Override it, in any scope, to bring your own.
+    """
+    needs = [_needs(request, asked) for asked in arms_of(request.node) or (scenario,)]
+    with _skipping_what_no_kernel_here_can():
+        for each in needs:  # before the first arm has cost a minute
+            dw_clusters.check(each)
+        with dw_clusters.lease(needs[0]) as cluster:
+            yield cluster
 
 
 @pytest.fixture
@@ -86,29 +101,101 @@ def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
 
 
 @pytest.fixture
-def drainwatch(request: pytest.FixtureRequest, dw_cluster: Cluster) -> Callable[[Scenario], Trial]:
-    """Measure scenarios one after the other: ``drainwatch(Scenario(...)) -> Trial``."""
+def drainwatch(
+    request: pytest.FixtureRequest, dw_clusters: ClusterPool, dw_cluster: Cluster
+) -> Callable[[Scenario], Trial]:
+    """Measure scenarios one after the other: ``drainwatch(Scenario(...)) -> Trial``.
+
+    Each gets a cluster as it needs it.
+    """
 
     def run(asked: Scenario) -> Trial:
-        from pytest_drainwatch.trial import deploy, hold, measure
-
-        with (
-            _stage(request, dw_cluster, asked) as stage,
-            deploy(stage) as probe,
-            hold(probe) as held,
-        ):
-            return session.announce(request, measure(held))
+        with _cluster_for(request, dw_clusters, dw_cluster, asked) as cluster:
+            return _measured(request, cluster, asked)
 
     return run
 
 
+@pytest.fixture
+def arms() -> Sequence[Scenario]:
+    """Scenarios that differ in one field; parametrize it, or override it."""
+    raise pytest.UsageError(
+        "the fixture 'trials' measures arms, and this test names none. Expected "
+        '@pytest.mark.parametrize("arms", [arms(Scenario(), FIELD, {NAME: VALUE, ...})])'
+    )
+
+
+@pytest.fixture
+def trials(
+    request: pytest.FixtureRequest,
+    arms: Sequence[Scenario],
+    dw_clusters: ClusterPool,
+    dw_cluster: Cluster,
+) -> dict[str, Trial]:
+    """Measured trials of ``arms``, by the arms' own names: compare them in the test's body."""
+    from pytest_drainwatch.pool import refuse
+
+    named = named_arms(request.config, arms)
+    if not dw_clusters.holds(dw_cluster):
+        for asked in named.values():
+            refuse(dw_cluster, asked.cluster)
+    found = {}
+    for name, asked in named.items():
+        with _cluster_for(request, dw_clusters, dw_cluster, asked) as cluster:
+            found[name] = _measured(request, cluster, asked)
+    return found
+
+
+@contextmanager
+def _cluster_for(
+    request: pytest.FixtureRequest, pool: ClusterPool, given: Cluster, asked: Scenario
+) -> Iterator[Cluster]:
+    """The cluster that a scenario needs; of what the user brought there is but one."""
+    if not pool.holds(given):
+        yield given
+        return
+    with (
+        _skipping_what_no_kernel_here_can(),
+        pool.lease(_needs(request, asked)) as cluster,
+    ):
+        yield cluster
+
+
+@contextmanager
+def _skipping_what_no_kernel_here_can() -> Iterator[None]:
+    from pytest_drainwatch.cluster import NotOnThisMachine
+
+    try:
+        yield
+    except NotOnThisMachine as error:
+        pytest.skip(str(error))
+
+
+def _needs(request: pytest.FixtureRequest, asked: Scenario) -> ClusterNeeds:
+    """What a scenario needs, the options given put over its own."""
+    return request.config.stash[session.RUN].settings.apply(asked).cluster
+
+
+def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Trial:
+    from pytest_drainwatch.trial import deploy, hold, measure
+
+    with (
+        _stage(request, cluster, asked) as stage,
+        deploy(stage) as probe,
+        hold(probe) as held,
+    ):
+        return session.announce(request, measure(held))
+
+
 @contextmanager
 def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
+    from pytest_drainwatch.pool import refuse
     from pytest_drainwatch.results import claim_folder
     from pytest_drainwatch.trial import TrialVoid, prepare
 
     run = request.config.stash[session.RUN]
     asked = run.settings.apply(asked)
+    refuse(cluster, asked.cluster)
     try:
         folder = claim_folder(run.settings.out, run.run_id, asked.id)
     except OSError as error:

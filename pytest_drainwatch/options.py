@@ -7,13 +7,13 @@ that was given overrides every scenario of the run.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch import option_values
+from pytest_drainwatch.option_values import parse_duration_ns as parse_duration_ns
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.scenario import Scenario
@@ -22,48 +22,9 @@ PROVIDERS = ("auto", "embedded", "kind", "existing")
 KEEP = ("never", "on-failure", "always")
 KUBE_VERSIONS = ("1.37", "1.34")
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
-_UNIT_NS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
-
 
 class OptionError(ValueError):
     """A value that an option does not accept; the text names the option."""
-
-
-def parse_duration_ns(text: str) -> int:
-    """``25``, ``25s``, ``500ms`` or ``2m`` in nanoseconds; a bare number is seconds."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("expected a duration such as 25, 25s, 500ms or 2m")
-    return round(float(match[1]) * _UNIT_NS[match[2]])
-
-
-def _seconds(text: str) -> int:
-    ns = parse_duration_ns(text)
-    if ns % NS_PER_S:
-        raise ValueError("expected whole seconds, as Kubernetes stores them")
-    return ns // NS_PER_S
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d+", text.strip()):
-        raise ValueError("expected a whole number of 0 or more")
-    return int(text)
-
-
-def _one_of(*accepted: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in accepted:
-            raise ValueError(f"expected one of: {', '.join(accepted)}")
-        return text
-
-    return parse
-
-
-def _path(text: str) -> Path:
-    if not text.strip():
-        raise ValueError("expected a path")
-    return Path(text).expanduser()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +45,13 @@ class Option:
 OPTIONS = (
     Option(
         name="cluster",
-        parse=_one_of(*PROVIDERS),
+        parse=option_values.one_of(*PROVIDERS),
         metavar="PROVIDER",
         help="auto (default), embedded, kind or existing",
     ),
     Option(
         name="kubeconfig",
-        parse=_path,
+        parse=option_values.path,
         metavar="FILE",
         help="kubeconfig of an existing cluster (implies --dw-cluster=existing)",
     ),
@@ -102,15 +63,27 @@ OPTIONS = (
     ),
     Option(
         name="kube-bin",
-        parse=_path,
+        parse=option_values.path,
         metavar="FILE",
         help="a ready embedded Kubernetes binary, instead of the cached or built one",
     ),
     Option(
         name="kube-version",
-        parse=_one_of(*KUBE_VERSIONS),
+        parse=option_values.one_of(*KUBE_VERSIONS),
         metavar="VERSION",
-        help="Kubernetes of the embedded cluster: 1.37 (default) or 1.34",
+        help="Kubernetes of the cluster: 1.37 or 1.34 (scenario's own, or 1.37)",
+    ),
+    Option(
+        name="proxy-mode",
+        parse=option_values.proxy_mode,
+        metavar="MODE",
+        help="kube-proxy's mode: iptables, nftables or ipvs (scenario's own, or iptables)",
+    ),
+    Option(
+        name="min-sync-period",
+        parse=option_values.milliseconds,
+        metavar="DURATION",
+        help="kube-proxy's minSyncPeriod (scenario's own, or Kubernetes' default of 1s)",
     ),
     Option(
         name="probe-image",
@@ -120,7 +93,7 @@ OPTIONS = (
     ),
     Option(
         name="grace-period",
-        parse=_seconds,
+        parse=option_values.seconds,
         metavar="SECONDS",
         help="terminationGracePeriodSeconds (scenario's own, or 30)",
     ),
@@ -132,33 +105,45 @@ OPTIONS = (
     ),
     Option(
         name="readiness-on-drain",
-        parse=_one_of("fail", "keep"),
+        parse=option_values.one_of("fail", "keep"),
         metavar="fail|keep",
         help="whether a draining probe fails its readiness probe (scenario's own, or fail)",
     ),
     Option(
         name="tcp-flows",
-        parse=_count,
+        parse=option_values.count,
         metavar="N",
         help="TCP flows held on the target (scenario's own, or 10)",
     ),
     Option(
         name="udp-flows",
-        parse=_count,
+        parse=option_values.count,
         metavar="N",
         help="UDP flows held on the target (scenario's own, or 10)",
     ),
     Option(
         name="tcp-rate",
-        parse=_count,
+        parse=option_values.count,
         metavar="HZ",
         help="sends a second of each TCP flow while it matters, 5 else (scenario's own, or 20)",
     ),
     Option(
         name="udp-rate",
-        parse=_count,
+        parse=option_values.count,
         metavar="HZ",
         help="sends a second of each UDP flow while it matters, 10 else (scenario's own, or 60)",
+    ),
+    Option(
+        name="probe-interval",
+        parse=parse_duration_ns,
+        metavar="DURATION",
+        help="a new TCP connection is tried this often, 0: none (scenario's own, or 5ms)",
+    ),
+    Option(
+        name="udp-probe-interval",
+        parse=parse_duration_ns,
+        metavar="DURATION",
+        help="a new UDP port is tried this often, 0: none (scenario's own, or 0)",
     ),
     Option(
         name="settle",
@@ -172,10 +157,15 @@ OPTIONS = (
         metavar="DURATION",
         help="longest observation after the trigger (default: 30s beyond the latest kill)",
     ),
-    Option(name="out", parse=_path, metavar="DIR", help="results folder (default: results)"),
+    Option(
+        name="out",
+        parse=option_values.path,
+        metavar="DIR",
+        help="results folder (default: results)",
+    ),
     Option(
         name="keep",
-        parse=_one_of(*KEEP),
+        parse=option_values.one_of(*KEEP),
         metavar="WHEN",
         help="keep a trial's namespace and cluster: never (default), on-failure or always",
     ),
@@ -190,7 +180,9 @@ class Settings:
     kubeconfig: Path | None = None
     context: str | None = None
     kube_bin: Path | None = None
-    kube_version: str = "1.37"
+    kube_version: str | None = None
+    proxy_mode: str | None = None
+    min_sync_period: int | None = None
     probe_image: str | None = None
     grace_period: int | None = None
     drain: int | None = None
@@ -199,6 +191,8 @@ class Settings:
     udp_flows: int | None = None
     tcp_rate: int | None = None
     udp_rate: int | None = None
+    probe_interval: int | None = None
+    udp_probe_interval: int | None = None
     settle: int | None = None
     observe_timeout: int | None = None
     out: Path = Path("results")
@@ -216,7 +210,7 @@ class Settings:
         result cannot be asked.
         """
 
-        from pytest_drainwatch.core.scenario import Readiness
+        from pytest_drainwatch.core.scenario import ProxyMode, Readiness
 
         def given(**values: Any) -> dict[str, Any]:
             return {name: value for name, value in values.items() if value is not None}
@@ -238,10 +232,24 @@ class Settings:
                 udp_rate_hz=self.udp_rate,
             ),
         )
+        # 0 says on purpose that nothing is tried, which a scenario's word for is None.
+        for name in ("probe_interval", "udp_probe_interval"):
+            if (interval_ns := getattr(self, name)) is not None:
+                chosen: dict[str, Any] = {f"{name}_ns": interval_ns or None}
+                flows = replace(flows, **chosen)
+        cluster = replace(
+            scenario.cluster,
+            **given(
+                kube_version=self.kube_version,
+                proxy_mode=self.proxy_mode and ProxyMode(self.proxy_mode),
+                min_sync_period_ms=self.min_sync_period,
+            ),
+        )
         return replace(
             scenario,
             app=app,
             flows=flows,
+            cluster=cluster,
             **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
         )
 
@@ -292,6 +300,11 @@ def _refuse_contradictions(settings: Settings) -> None:
             f"--dw-cluster={settings.cluster} makes a cluster of its own, so "
             "--dw-kubeconfig/--dw-context cannot apply; drop one of them, or use "
             "--dw-cluster=existing"
+        )
+    if settings.min_sync_period == 0 and settings.proxy_mode != "ipvs":
+        raise OptionError(
+            "--dw-min-sync-period=0 is kube-proxy's word for its default, 1s, but in mode ipvs; "
+            "expected 1ms or more"
         )
     if not settings.origins:
         return

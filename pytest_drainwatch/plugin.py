@@ -12,28 +12,34 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_drainwatch import session
+from pytest_drainwatch import asked, session
 from pytest_drainwatch.fixtures import (
+    arms,
     drainwatch,
     dw_cluster,
+    dw_clusters,
     dw_flows,
     dw_namespace,
     dw_probe,
     scenario,
     trial,
+    trials,
 )
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 __all__ = [
+    "arms",
     "drainwatch",
     "dw_cluster",
+    "dw_clusters",
     "dw_flows",
     "dw_namespace",
     "dw_probe",
     "scenario",
     "trial",
+    "trials",
 ]
 
 
@@ -62,11 +68,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    session.check_items(config, items)
+    asked.check_items(config, items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    return session.forecast(config, items)
+    return asked.forecast(config, items)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

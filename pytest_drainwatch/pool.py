@@ -1,44 +1,94 @@
-"""Opening the cluster that the settings ask for, and sweeping what a dead run left in it."""
+"""The clusters of a run: started when a trial first needs one, shared, and closed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_drainwatch.api import ApiUnavailable, connect, failures
 from pytest_drainwatch.cluster import (
+    PROXY_MODES,
     Cluster,
+    ClusterError,
     ClusterSettings,
+    check_settings,
     choose_provider,
     open_cluster,
 )
+from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.options import Settings
 from pytest_drainwatch.workload.namespace import sweep
 
+# An embedded cluster takes about 0.5 GB, used or not. Two are enough for a question with
+# two arms; another one of these is started in 4 s.
+MOST_ALIVE = 2
 
-def cluster_settings(settings: Settings) -> tuple[ClusterSettings, str]:
-    """What to open, and why that. Raises ClusterError if nothing on this machine can be used."""
+
+def cluster_settings(settings: Settings, needs: ClusterNeeds) -> tuple[ClusterSettings, str]:
+    """What to open, and why that. Raises ClusterError if nothing on this machine can be used.
+
+    Only a cluster of our own is made as needed; what others are is :func:`refuse`'s matter.
+    """
     provider, why = choose_provider(
         settings.cluster, kubeconfig=settings.kubeconfig, context=settings.context
     )
     wanted = ClusterSettings(
         provider=provider,
-        kube_version=settings.kube_version,
         kube_bin=settings.kube_bin,
         kubeconfig=settings.kubeconfig,
         context=settings.context,
         probe_image=settings.probe_image,
     )
-    return wanted, why
+    if provider == "existing":
+        return wanted, why
+    mode = str(needs.proxy_mode or wanted.proxy_mode)
+    period_ms = needs.min_sync_period_ms
+    made = replace(
+        wanted,
+        kube_version=needs.kube_version or wanted.kube_version,
+        proxy_mode=mode,
+        min_sync_period_ms=PROXY_MODES[mode] if period_ms is None else period_ms,
+    )
+    return made, why
+
+
+def refuse(cluster: Cluster, needs: ClusterNeeds) -> None:
+    """Raise ClusterError unless ``cluster`` is known to be what is needed."""
+    if needs == ClusterNeeds():
+        return
+    facts = cluster.facts()
+    for what, asked, found, option in (
+        ("Kubernetes", needs.kube_version, facts.kube_version, "kube-version"),
+        ("kube-proxy mode", needs.proxy_mode, facts.proxy_mode, "proxy-mode"),
+        (
+            "kube-proxy minSyncPeriod (ms)",
+            needs.min_sync_period_ms,
+            facts.min_sync_period_ms,
+            "min-sync-period",
+        ),
+    ):
+        if asked is not None and asked != found:
+            seen = f"has {found}" if found is not None else "does not say what it has"
+            raise ClusterError(
+                f"asked for {what} {asked}, and cluster {cluster.name} {seen}. Expected a cluster"
+                " that is what the question is about: let one be made (--dw-cluster=embedded), or"
+                f" ask about this one (no --dw-{option}, no such need in the scenario)"
+            )
 
 
 @contextmanager
 def opened_cluster(
-    settings: Settings, logs: Path, log: Callable[[str], None], *, keep: Callable[[], bool]
+    settings: Settings,
+    logs: Path,
+    log: Callable[[str], None],
+    *,
+    keep: Callable[[], bool],
+    needs: ClusterNeeds | None = None,
 ) -> Iterator[Cluster]:
     """A cluster for as long as the context lasts, longer if ``keep()``. Raises ClusterError."""
-    wanted, why = cluster_settings(settings)
+    wanted, why = cluster_settings(settings, needs or ClusterNeeds())
     cluster = open_cluster(wanted, why=why, log=log, logs_dir=logs)
     try:
         if wanted.provider != "embedded":  # which starts empty
@@ -47,8 +97,108 @@ def opened_cluster(
                     log(f"removed namespace {name}, left by a run that is gone")
         yield cluster
     finally:
-        if keep():
+        if keep() and _lives(cluster):
             cluster.detach()
             log(f"kept: export KUBECONFIG={cluster.kubeconfig}")
         else:
             cluster.close()
+
+
+def _lives(cluster: Cluster) -> bool:
+    try:
+        cluster.check()
+    except ClusterError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class _Member:
+    """An open cluster, how many trials use it, and what ends it."""
+
+    cluster: Cluster
+    end: ExitStack
+    users: int = 0
+
+
+class ClusterPool:
+    """Clusters by their settings, for as long as the context lasts.
+
+    ``keep`` is asked when a cluster would be closed; see :func:`opened_cluster`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        logs: Path,
+        log: Callable[[str], None],
+        *,
+        keep: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._logs = logs
+        self._log = log
+        self._keep = keep
+        # The least recently used one first.
+        self._members: dict[ClusterSettings, _Member] = {}
+
+    def __enter__(self) -> ClusterPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def check(self, needs: ClusterNeeds) -> None:
+        """Raise ClusterError if no cluster of this run can be that; starts none."""
+        check_settings(cluster_settings(self._settings, needs)[0])
+
+    @contextmanager
+    def lease(self, needs: ClusterNeeds) -> Iterator[Cluster]:
+        """The cluster that ``needs`` ask for; it stays at least as long as the context.
+
+        Raises ClusterError if it cannot be had or is not what is needed.
+        """
+        wanted, _ = cluster_settings(self._settings, needs)
+        self._drop_if_dead(wanted)
+        member = self._members.pop(wanted, None)
+        if member is None:
+            self._close_idle(MOST_ALIVE - 1)
+            end = ExitStack()
+            cluster = end.enter_context(
+                opened_cluster(self._settings, self._logs, self._log, keep=self._keep, needs=needs)
+            )
+            member = _Member(cluster, end)
+        self._members[wanted] = member
+        refuse(member.cluster, needs)
+        member.users += 1
+        try:
+            yield member.cluster
+        finally:
+            member.users -= 1
+            self._close_idle(MOST_ALIVE)
+
+    def holds(self, cluster: Cluster) -> bool:
+        """Whether this is one of the pool's, and not one that somebody brought."""
+        return any(member.cluster is cluster for member in self._members.values())
+
+    def close(self) -> None:
+        """End every cluster, whatever happens to the others."""
+        with ExitStack() as all_of_them:
+            for member in self._members.values():
+                all_of_them.push(member.end)
+            self._members.clear()
+
+    def _drop_if_dead(self, wanted: ClusterSettings) -> None:
+        """One cluster's death must not be that of every later trial."""
+        member = self._members.get(wanted)
+        if member is None or member.users or _lives(member.cluster):
+            return
+        self._log(f"cluster {member.cluster.name} has died; starting another one")
+        del self._members[wanted]
+        member.end.close()
+
+    def _close_idle(self, most: int) -> None:
+        """Close what no trial uses, the least recently used first, until ``most`` are left."""
+        idle = [key for key, member in self._members.items() if not member.users]
+        for key in idle[: max(0, len(self._members) - most)]:
+            self._members.pop(key).end.close()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +23,11 @@ from pytest_drainwatch.results import new_run_id
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_drainwatch.core.scenario import Scenario
     from pytest_drainwatch.trial import Trial
 
 PROPERTY = "dw."
-FIXTURES = frozenset({"trial", "dw_flows", "dw_probe", "dw_namespace"})
+# What the table of a run shows of a trial, in the order of its columns.
+COLUMNS = ("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "new", "exit", "report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def configure(config: pytest.Config) -> None:
 
 def header(config: pytest.Config) -> list[str]:
     """One line; with ``-v`` also where each given value came from."""
-    from pytest_drainwatch.cluster import ClusterError, choose_provider
+    from pytest_drainwatch.cluster import ClusterError, ClusterSettings, choose_provider
 
     run = config.stash[RUN]
     settings = run.settings
@@ -94,7 +93,8 @@ def header(config: pytest.Config) -> list[str]:
             settings.cluster, kubeconfig=settings.kubeconfig, context=settings.context
         )
         if provider == "embedded":
-            provider = f"embedded Kubernetes {settings.kube_version}"
+            version = settings.kube_version or ClusterSettings().kube_version
+            provider = f"embedded Kubernetes {version}"
         cluster = f"cluster {provider} ({why})"
     except ClusterError as error:
         cluster = f"no cluster ({str(error).partition(':')[0]})"
@@ -103,42 +103,6 @@ def header(config: pytest.Config) -> list[str]:
         given = ", ".join(f"{name} ({origin})" for name, origin in settings.origins.items())
         lines.append(f"drainwatch: given: {given}")
     return lines
-
-
-def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
-    """Said before the wait: how many trials, how long about, and what is unusual."""
-    planned = []
-    for item in items:
-        # An impossible scenario has been refused by check_items(), which comes first.
-        with suppress(ValueError):
-            if (asked := _scenario_of(item)) is not None:
-                planned.append(config.stash[RUN].settings.apply(asked))
-    if not planned:
-        return []
-    # Deployment, preflight and clearing up take a few seconds of each trial.
-    seconds = sum(asked.expected_ns for asked in planned) / 1e9 + 8 * len(planned)
-    flags = sorted({f"{asked.id}: {flag}" for asked in planned for flag in asked.flags})
-    return [
-        f"drainwatch: {len(planned)} trial(s), about {seconds:.0f} s one after the other",
-        *(f"drainwatch: note: {flag}" for flag in flags),
-    ]
-
-
-def check_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """What a test asks for and we cannot do is a usage error before anything starts."""
-    for item in items:
-        asked = _scenario_of(item)
-        if asked is not None:
-            try:
-                config.stash[RUN].settings.apply(asked)
-            except ValueError as error:
-                raise pytest.UsageError(f"{item.nodeid} with the options given: {error}") from None
-        for marker in item.iter_markers("trial"):
-            if marker.args or marker.kwargs:
-                given = ", ".join([*map(repr, marker.args), *marker.kwargs])
-                raise pytest.UsageError(
-                    f"{item.nodeid}: @pytest.mark.trial takes no arguments, got: {given}"
-                )
 
 
 def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
@@ -204,19 +168,9 @@ def json_trials(json_report: dict[str, Any]) -> list[dict[str, object]]:
     ]
 
 
-def _scenario_of(item: pytest.Item) -> Scenario | None:
-    if not FIXTURES & set(getattr(item, "fixturenames", ())):
-        return None
-    from pytest_drainwatch.core.scenario import Scenario
-
-    callspec = getattr(item, "callspec", None)
-    asked = callspec.params.get("scenario") if callspec else None
-    return asked if isinstance(asked, Scenario) else Scenario()
-
-
 def _properties(trial: Trial) -> list[tuple[str, object]]:
     from pytest_drainwatch.core.flow.table import Proto
-    from pytest_drainwatch.render.terminal import counts, duration, ends
+    from pytest_drainwatch.render.terminal import counts, duration, ends, new_connections
 
     return [
         ("scenario", trial.scenario.id),
@@ -225,6 +179,7 @@ def _properties(trial: Trial) -> list[tuple[str, object]]:
         ("tcp_ended", ends(trial.flows, Proto.TCP)),
         ("udp", counts(trial.udp)),
         ("udp_ended", ends(trial.flows, Proto.UDP)),
+        ("new", new_connections(trial.report.trial)),
         ("exit", ",".join(str(code) for code in trial.exit_codes) or "not measured"),
         ("report", str(trial.folder / "report.json")),
     ]
@@ -249,5 +204,4 @@ def _ours(name: str) -> bool:
 
 
 def _row(values: dict[str, str]) -> tuple[str, ...]:
-    names = ("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "exit", "report")
-    return tuple(values.get(name, "") for name in names)
+    return tuple(values.get(name, "") for name in COLUMNS)

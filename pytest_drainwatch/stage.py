@@ -18,17 +18,21 @@ from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header
 from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.flows.ask import NobodyAnswered
 from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import Recorder, RecorderError
 from pytest_drainwatch.trigger import TriggerFailed
 from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.workload import probe
+from pytest_drainwatch.workload.client import ClientFailed
 
 # What says by itself, in full, why nothing can be measured.
 HARNESS_FAILURES = (
     ClusterError,
     AgentFailed,
+    ClientFailed,
+    NobodyAnswered,
     TriggerFailed,
     RecorderError,
     ClockError,

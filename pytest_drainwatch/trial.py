@@ -20,28 +20,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pytest_drainwatch import __version__, environment, preflight, report, trigger
+from pytest_drainwatch import __version__, environment, preflight, report, targets, trigger
 from pytest_drainwatch.api import ApiUnavailable, connect
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.collect import collect
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import Counts, FlowReport, PodEnd, Report, Summary
-from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.plan import dense_stretches
 from pytest_drainwatch.core.recording import Header
-from pytest_drainwatch.core.scenario import Flows, Scenario
+from pytest_drainwatch.core.scenario import Access, Scenario, Trigger
 from pytest_drainwatch.flows.clockid import clock_id
-from pytest_drainwatch.flows.config import AgentConfig, Endpoint
-from pytest_drainwatch.flows.process import AgentFailed, AgentStatus, FlowAgent
+from pytest_drainwatch.flows.process import FlowAgent
+from pytest_drainwatch.holding import agent_config, flow_checks
+from pytest_drainwatch.measured import Trial
+from pytest_drainwatch.mechanism import Evidence
 from pytest_drainwatch.preflight import TrialVoid, require
 from pytest_drainwatch.recorder import Recorder, RecorderError, write_atomic
 from pytest_drainwatch.stage import Keep, Progress, Stage, record_void
-from pytest_drainwatch.trigger import Pod, Target
+from pytest_drainwatch.trigger import Target
 from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
-from pytest_drainwatch.workload import manifests, namespace, probe
+from pytest_drainwatch.way import Way
+from pytest_drainwatch.way import find as find_way
+from pytest_drainwatch.workload import budgets, manifests, namespace, probe
 from pytest_drainwatch.workload.logs import LogFollower, join_logs
 
 POD_READY_TIMEOUT_S = 120.0
@@ -51,55 +53,13 @@ FLOWS_TIMEOUT_S = 45.0
 __all__ = ["Trial", "TrialVoid", "deploy", "hold", "measure", "prepare", "run_trial"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Trial:
-    """A measured trial: what was asked, and what happened."""
-
-    scenario: Scenario
-    report: Report
-    folder: Path
-
-    def __repr__(self) -> str:
-        return f"<Trial {self.scenario.id} in {self.folder}>"
-
-    @property
-    def summary(self) -> Summary:
-        """Counts and durations."""
-        return self.report.trial.summary
-
-    @property
-    def tcp(self) -> Counts:
-        """How the target's TCP flows ended."""
-        return self.summary.tcp
-
-    @property
-    def udp(self) -> Counts:
-        """How the target's UDP flows ended."""
-        return self.summary.udp
-
-    @property
-    def flows(self) -> tuple[FlowReport, ...]:
-        """Every flow, bystanders too."""
-        return self.report.trial.flows
-
-    @property
-    def pod_ends(self) -> tuple[PodEnd, ...]:
-        """Who ended each container of the terminated pods, and how."""
-        return tuple(end for end in self.report.trial.pod_ends if end.role is Role.TARGET)
-
-    @property
-    def exit_codes(self) -> tuple[int | None, ...]:
-        """Exit codes of the terminated pods' containers."""
-        return tuple(gone.exit_code for gone in self.report.trial.container_exits)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """A deployed probe that passed preflight, its watches running."""
 
     stage: Stage
     watch: Watch
-    ports: probe.NodePorts
+    way: Way
     target: Target
     logs: tuple[LogFollower, ...]
 
@@ -131,6 +91,8 @@ def prepare(
 ) -> Iterator[Stage]:
     """Everything that needs no probe: connection, environment, recording, namespace."""
     name = manifests.namespace_name(scenario.id, time.monotonic_ns() % 16**8)
+    outside = scenario.service.access is Access.NODE_PORT
+    target_host = cluster.node_address if outside else None  # a ClusterIP is not known yet
     header = Header(
         drainwatch_version=__version__,
         git_commit=environment.git_commit(),
@@ -140,7 +102,7 @@ def prepare(
         scenario={
             "id": scenario.id,
             "flags": list(scenario.flags),
-            "config": {**scenario.config(), "namespace": name, "target_host": cluster.node_address},
+            "config": {**scenario.config(), "namespace": name, "target_host": target_host},
         },
     )
     try:
@@ -184,7 +146,7 @@ def prepare(
 @contextmanager
 def deploy(stage: Stage) -> Iterator[Probe]:
     """The probe and the watches, up to: these pods, ready, and stable behind the Service."""
-    api, recorder, app = stage.api, stage.recorder, stage.scenario.app
+    api, recorder, scenario = stage.api, stage.recorder, stage.scenario
     with ExitStack() as stack:
         with stage.phase("deploy"):
             watch = stage.watch = Watch(
@@ -195,12 +157,21 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 record=recorder,
             )
             stack.enter_context(watch)
-            ports = probe.apply(api, stage.namespace, app, stage.image)
+            ports = probe.apply(api, stage.namespace, scenario, stage.image)
             stage.note(
                 Event.WORKLOAD_APPLIED,
                 deployment=f"{stage.namespace}/{manifests.NAME}",
                 image=stage.image,
-                grace_period_s=app.grace_period_s,
+                grace_period_s=scenario.app.grace_period_s,
+            )
+            way = find_way(stage, ports)
+            stage.note(
+                Event.WAY_CHOSEN,
+                address=way.address,
+                tcp_port=way.tcp,
+                udp_port=way.udp,
+                sources=list(way.sources),
+                note=way.note,
             )
         with stage.phase("preflight: workload"):
             alive, wait = partial(check_alive, stage, watch), watch.wait_changed
@@ -209,7 +180,7 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 require(check, recorder, timeout_s=timeout_s, wait=wait, alive=alive)
 
             started = time.monotonic_ns()
-            name, replicas = stage.namespace, app.replicas
+            name, replicas = stage.namespace, scenario.app.replicas
             must(
                 lambda: preflight.pods_ready(
                     watch.pods(), replicas, name, time.monotonic_ns() - started
@@ -217,18 +188,27 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 POD_READY_TIMEOUT_S,
             )
             must(lambda: preflight.watches_delivering(watch.delivering(), name), 30)
-            target = _target(stage, watch)
-            logs = tuple(LogFollower(api, name, pod.name, pod.uid, recorder) for pod in target.pods)
+            pods = targets.pods_of(watch.pods())
+            logs = tuple(LogFollower(api, name, pod.name, pod.uid, recorder) for pod in pods)
             stack.callback(join_logs, logs, 0.0)
             must(lambda: _logs_followed(logs), 15)
             period_ms = stage.cluster.facts().min_sync_period_ms
             stable = preflight.EndpointStability(2 * (period_ms or 1000) * NS_PER_MS)
-            uids = [pod.uid for pod in target.pods]
+            uids = [pod.uid for pod in pods]
             must(
                 lambda: stable.check(watch.slices(), uids, time.monotonic_ns(), name),
                 ENDPOINT_TIMEOUT_S,
             )
-        yield Probe(stage=stage, watch=watch, ports=ports, target=target, logs=logs)
+            target = targets.choose(stage, way, pods)
+            if scenario.trigger is Trigger.EVICT:
+                found = budgets.read(api, name, [pod.name for pod in target.chosen])
+                must(
+                    lambda: preflight.budgets_clear(
+                        found.selecting, found.idle, found.problem, name
+                    ),
+                    0,
+                )
+        yield Probe(stage=stage, watch=watch, way=way, target=target, logs=logs)
 
 
 @contextmanager
@@ -239,12 +219,13 @@ def hold(ready: Probe) -> Iterator[Held]:
         with stage.phase("preflight: flows"):
             flows = wanted.tcp + wanted.udp + wanted.udp_one_way
             require(lambda: preflight.limits_suffice(flows), stage.recorder, timeout_s=0)
-            agent = FlowAgent(stage.cluster.agent_command, _agent_config(ready))
+            config = agent_config(wanted, ready.way, ready.target.pod.uid, stage.folder)
+            agent = FlowAgent(ready.way.command, config)
             stage.agent = agent
             stack.callback(agent.stop)
             timeout_s = FLOWS_TIMEOUT_S + preflight.MIN_UDP_ANSWERS / wanted.udp_rate_hz
             alive, wait = partial(check_alive, stage, ready.watch), agent.wait_changed
-            for check in _flow_checks(agent, wanted, stage.recorder):
+            for check in flow_checks(agent, wanted, stage.recorder):
                 require(check, stage.recorder, timeout_s=timeout_s, wait=wait, alive=alive)
             stage.note(Event.PREFLIGHT_PASSED, tcp_flows=wanted.tcp, udp_flows=wanted.udp)
         yield Held(probe=ready, agent=agent)
@@ -253,40 +234,10 @@ def hold(ready: Probe) -> Iterator[Held]:
 def measure(held: Held) -> Trial:
     """Settle, trigger, observe, collect; then judge and write. The probe is spent after it."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
-    scenario = stage.scenario
-    calm = undisturbed(agent)
-
-    def hold_still(seconds: float) -> None:
-        until_ns = time.monotonic_ns() + round(seconds * NS_PER_S)
-        # Until a plan comes flows send densely, so that preflight is short. A trigger that
-        # was blocked comes later, and the dense stretches with it.
-        agent.plan(at + Interval.point(until_ns) for at in dense_stretches(scenario))
-        watch_until(stage, watch, agent, until_ns, calm)
-
-    with stage.phase("settle", scenario.settle_ns):
-        hold_still(scenario.settle_ns / NS_PER_S)
-        stage.note(Event.SETTLE_COMPLETE, settle_ns=scenario.settle_ns)
-    with stage.phase("trigger"):
-        accepted = trigger.fire(
-            stage.api,
-            scenario.trigger,
-            held.probe.target,
-            stage.recorder,
-            timeout_s=scenario.observe_ns / NS_PER_S,
-            sleep=hold_still,
-        )
-    with stage.phase("observe", scenario.expected_ns - scenario.settle_ns):
-        closes_ns = time.monotonic_ns() + scenario.observe_ns
-        everybody = len(accepted.targets) == len(held.probe.target.pods)
-        over = all_over(
-            watch,
-            agent,
-            accepted.targets,
-            everybody=everybody,
-            one_way=scenario.flows.udp_one_way > 0,
-        )
-        ended = watch_until(stage, watch, agent, closes_ns, over)
-        stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
+    with _evidence(held.probe) as evidence:
+        accepted = _terminate(held, evidence)
+        _observe(held, accepted)
+        evidence.observed()
     with stage.phase("collect"):
         agent.stop()
         collect(stage, watch, held.probe.logs, accepted.targets)
@@ -295,62 +246,66 @@ def measure(held: Held) -> Trial:
     with stage.phase("judge"):
         judged = derive(recording)
         write_atomic(stage.folder / "report.json", report.dumps(judged))
-    return Trial(scenario=scenario, report=judged, folder=stage.folder)
+    return Trial(scenario=stage.scenario, report=judged, folder=stage.folder)
 
 
-def _target(stage: Stage, watch: Watch) -> Target:
-    pods = sorted(
-        (Pod(name=str(fields["name"]), uid=uid) for uid, fields in watch.pods().items()),
-        key=lambda pod: pod.name,
-    )
-    return Target(
-        namespace=stage.namespace, pod=pods[0], deployment=manifests.NAME, pods=tuple(pods)
-    )
-
-
-def _agent_config(ready: Probe) -> AgentConfig:
-    cluster, wanted = ready.stage.cluster, ready.stage.scenario.flows
-    address = cluster.node_address
-    return AgentConfig(
-        record=str(ready.stage.folder / ".flows.jsonl"),
-        tcp=Endpoint(address=address, port=ready.ports.tcp, flows=wanted.tcp),
-        udp=Endpoint(address=address, port=ready.ports.udp, flows=wanted.udp),
-        udp_one_way=Endpoint(address=address, port=ready.ports.udp, flows=wanted.udp_one_way)
-        if wanted.udp_one_way
-        else None,
-        target=ready.target.pod.uid,
-        source_address=next(iter(cluster.source_addresses), None),
-        tcp_rate_hz=wanted.tcp_rate_hz,
-        udp_rate_hz=wanted.udp_rate_hz,
-        tcp_sparse_rate_hz=wanted.sparse_rates_hz[0],
-        udp_sparse_rate_hz=wanted.sparse_rates_hz[1],
-        agents=environment.xdist_workers(),
+def _evidence(ready: Probe) -> Evidence:
+    """What looks into the node's network beside the trial."""
+    stage, way = ready.stage, ready.way
+    return Evidence(
+        stage.cluster.node_network,
+        ready.watch,
+        stage.recorder,
+        service=f"{stage.namespace}/{manifests.NAME}",
+        sources=way.sources[:1],
+        ports=(("tcp", way.tcp), ("udp", way.udp)),
     )
 
 
-def _flow_checks(
-    agent: FlowAgent, wanted: Flows, recorder: Recorder
-) -> list[Callable[[], preflight.Check]]:
-    def error() -> str | None:
-        try:
-            agent.check_alive()
-        except AgentFailed as failed:
-            return str(failed)
-        return None
+def _terminate(held: Held, evidence: Evidence) -> trigger.Accepted:
+    """Settle, then ask until the API accepts."""
+    stage, agent = held.probe.stage, held.agent
+    scenario = stage.scenario
+    calm = undisturbed(agent)
 
-    def look(check: Callable[[AgentStatus], preflight.Check]) -> Callable[[], preflight.Check]:
-        return lambda: check(agent.status())
+    def hold_still(seconds: float) -> None:
+        until_ns = time.monotonic_ns() + round(seconds * NS_PER_S)
+        # Until a plan comes flows send densely, so that preflight is short. A trigger that
+        # was blocked comes later, and the dense stretches with it.
+        agent.plan(at + Interval.point(until_ns) for at in dense_stretches(scenario))
+        watch_until(stage, held.probe.watch, agent, until_ns, calm)
 
-    def received() -> preflight.Check:
-        return preflight.one_way_received(wanted, recorder.observations(), error())
+    with stage.phase("settle", scenario.settle_ns):
+        hold_still(scenario.settle_ns / NS_PER_S)
+        stage.note(Event.SETTLE_COMPLETE, settle_ns=scenario.settle_ns)
+    with stage.phase("trigger"):
+        evidence.before_trigger()
+        return trigger.fire(
+            stage.api,
+            scenario.trigger,
+            held.probe.target,
+            stage.recorder,
+            timeout_s=scenario.observe_ns / NS_PER_S,
+            sleep=hold_still,
+        )
 
-    return [
-        look(lambda now: preflight.flows_dialled(wanted, now.tcp, now.udp, error())),
-        look(lambda now: preflight.tcp_answered(wanted, now.tcp, error())),
-        look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
-        look(lambda now: preflight.clock_identified(now.clocks, error())),
-        *([received] if wanted.udp_one_way else []),
-    ]
+
+def _observe(held: Held, accepted: trigger.Accepted) -> None:
+    """Watch until nothing more can happen, or the window closes."""
+    stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
+    scenario = stage.scenario
+    with stage.phase("observe", scenario.expected_ns - scenario.settle_ns):
+        closes_ns = time.monotonic_ns() + scenario.observe_ns
+        over = all_over(
+            watch,
+            agent,
+            scenario.trigger,
+            accepted.targets,
+            everybody=len(accepted.targets) == len(held.probe.target.pods),
+            one_way=scenario.flows.udp_one_way > 0,
+        )
+        ended = watch_until(stage, watch, agent, closes_ns, over)
+        stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
 
 
 def _logs_followed(logs: Sequence[LogFollower]) -> preflight.Check:

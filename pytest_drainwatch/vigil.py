@@ -7,12 +7,19 @@ from collections.abc import Callable, Collection
 
 from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.flows.process import FlowAgent
+from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.flows.process import AgentStatus, FlowAgent
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import RecorderError
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.watch import Watch
 
+# A trial is not over while new connections fail and a replacement may still come: it has
+# its own time to be made and to be Ready, and kube-proxy a period to hear of it.
+RECOVERY_NS = 20 * NS_PER_S
+# For so long no new connection may have failed: an attempt is given up after a second.
+RECOVERED_NS = 2 * NS_PER_S
+UNREPLACED = frozenset({Trigger.SCALE, Trigger.NAMESPACE_DELETE})
 # How long a dying cluster may take to be seen as dead.
 DEATH_LAG_S = 0.5
 # After the last target flow and pod are gone, for late frames.
@@ -84,28 +91,56 @@ def undisturbed(agent: FlowAgent) -> Callable[[], bool]:
 
 
 def all_over(
-    watch: Watch, agent: FlowAgent, uids: Collection[str], *, everybody: bool, one_way: bool = False
+    watch: Watch,
+    agent: FlowAgent,
+    verb: Trigger,
+    uids: Collection[str],
+    *,
+    everybody: bool,
+    one_way: bool = False,
 ) -> Callable[[], bool]:
     """True once nothing more can happen to the pods ``uids``, and a moment has passed.
 
-    ``everybody``: those are all pods, so no flow at all may still be answered.
+    ``everybody``: those are all pods, so no flow at all may still be answered by one of
+    them. Who came after them, in a rollout, is nobody's end. A control is never over:
+    what may not happen is looked for until the window closes.
     """
+    if verb is Trigger.NONE:
+        return lambda: False
     ended = frozenset(uids)
     over_since: list[int] = []
+    recovered = _recovered(verb)
 
     def look() -> bool:
         status = agent.status()
+        now = time.monotonic_ns()
+        served = recovered(status, now)
         answering = status.answering if everybody else status.target_answering
         if answering or ended & watch.pods().keys() or ended & watch.endpoint_uids():
             over_since.clear()
             return False
-        now = time.monotonic_ns()
         over_since[:] = over_since or [now]
         # Of one-way flows the agent knows nothing: they may be in the dark from now on.
         linger = LINGER_UNANSWERED_NS["udp"] if one_way else LINGER_NS
         for name, proto in (("udp", status.udp), ("tcp", status.tcp)):
             if proto.quiet or proto.refused:
                 linger = max(linger, LINGER_UNANSWERED_NS[name])
+        if not served:
+            linger = max(linger, RECOVERY_NS)
         return now - over_since[0] >= linger
+
+    return look
+
+
+def _recovered(verb: Trigger) -> Callable[[AgentStatus, int], bool]:
+    """Whether new connections are answered again, if they ever will be."""
+    failures, failed_ns = 0, -RECOVERED_NS
+
+    def look(status: AgentStatus, now_ns: int) -> bool:
+        nonlocal failures, failed_ns
+        known = sum(prober.finished - prober.answered for prober in status.probers.values())
+        if known > failures:
+            failures, failed_ns = known, now_ns
+        return verb in UNREPLACED or now_ns - failed_ns >= RECOVERED_NS
 
     return look

@@ -1,8 +1,9 @@
 """WHERE a trial runs: the one small interface behind which every cluster hides.
 
-A trial needs six things of a cluster and no more: a kubeconfig, an address where
-NodePorts answer, addresses to connect from, the probe image, a way to start the
-flow agent, and the facts that belong in a report. Whoever offers these is a cluster.
+A trial needs a few things of a cluster and no more: a kubeconfig, an address where
+NodePorts answer, addresses to connect from, the probe image, a way to start the flow
+agent here or inside of a pod, and the facts that belong in a report. Whoever offers
+these is a cluster.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pytest_drainwatch.cluster.network import NodeNetwork
+
 PROVIDERS = ("embedded", "kind", "existing")
-PROXY_MODES = ("iptables", "nftables")
+# kube-proxy's modes, and the minSyncPeriod (ms) that each has where nobody sets one.
+PROXY_MODES = {"iptables": 1000, "nftables": 1000, "ipvs": 0}
 
 Log = Callable[[str], None]
 
@@ -29,6 +33,10 @@ class ClusterError(Exception):
     """
 
 
+class NotOnThisMachine(ClusterError):
+    """This machine's kernel cannot do what was asked for; another one may."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
     """What a scenario asks of its cluster. Hashable: pools are keyed by it.
@@ -37,7 +45,8 @@ class ClusterSettings:
         provider: one of `PROVIDERS`, already chosen (see `choose_provider`).
         kube_version: minor version of Kubernetes, for the embedded cluster.
         proxy_mode: kube-proxy's mode, one of `PROXY_MODES`, for the embedded cluster.
-        min_sync_period_ms: kube-proxy's minSyncPeriod; 1000 is Kubernetes' own default.
+        min_sync_period_ms: kube-proxy's minSyncPeriod; `PROXY_MODES` has Kubernetes' own
+            default of each mode.
         kube_bin: a ready kubenode binary to use instead of building one.
         kubeconfig: for an existing cluster; `None` is kubectl's own default.
         context: for an existing cluster; `None` is the kubeconfig's current context.
@@ -62,6 +71,7 @@ class ClusterFacts:
 
     Attributes:
         provider: one of `PROVIDERS`.
+        kube_version: minor version of Kubernetes, such as `1.37`.
         proxy_mode: kube-proxy's mode.
         min_sync_period_ms: kube-proxy's minSyncPeriod.
         cgroup: `v1`, `v2` or `hybrid`.
@@ -70,10 +80,31 @@ class ClusterFacts:
     """
 
     provider: str
+    kube_version: str | None = None
     proxy_mode: str | None = None
     min_sync_period_ms: int | None = None
     cgroup: str | None = None
     deviations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A place inside of a pod from which the flow agent connects. It ends with the pod.
+
+    Attributes:
+        prefix: the words before a command that make it run there.
+        addresses: the pod's own address first, then further ones that are its alone,
+            so that a prober does not use up the flows' ICMP allowance (FACTS K13).
+        note: what was changed in the pod for it, as a deviation for the report.
+    """
+
+    prefix: tuple[str, ...]
+    addresses: tuple[str, ...]
+    note: str
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The local command line that runs *argv* there."""
+        return [*self.prefix, *argv]
 
 
 class Cluster(Protocol):
@@ -118,7 +149,23 @@ class Cluster(Protocol):
         """The local command line that runs *argv* where `node_address` answers."""
         ...
 
+    def enter_pod(self, uid: str) -> Seat:
+        """A seat in the network of the running pod *uid*.
+
+        Raises:
+            ClusterError: this cluster cannot offer one, or no such pod runs there.
+        """
+        ...
+
     def facts(self) -> ClusterFacts: ...
+
+    def node_network(self, sources: Collection[str]) -> NodeNetwork | None:
+        """Look at the node's rules, and at the connections that *sources* opened.
+
+        It takes tens of milliseconds and raises nothing: an answer tells its own problem.
+        `None`: the nodes of this cluster cannot be looked into.
+        """
+        ...
 
     def check(self) -> None:
         """Raise ClusterError if the cluster has died since it was opened."""
@@ -161,6 +208,35 @@ def choose_provider(
     )
 
 
+def check_settings(settings: ClusterSettings) -> None:
+    """Raise ClusterError for settings that no cluster, or none on this machine, can have.
+
+    What an existing cluster is can only be seen once it is reached.
+
+    Raises:
+        NotOnThisMachine: this machine's kernel lacks what the embedded cluster would need.
+        ClusterError: nobody has such a cluster.
+    """
+    mode, period_ms = settings.proxy_mode, settings.min_sync_period_ms
+    if mode not in PROXY_MODES:
+        raise ClusterError(
+            f"unknown kube-proxy mode {mode!r}: expected one of {', '.join(PROXY_MODES)}"
+        )
+    if period_ms < 0:
+        raise ClusterError(f"minSyncPeriod is {period_ms} ms: expected 0 or more")
+    if period_ms == 0 and PROXY_MODES[mode]:
+        # Measured: /configz then says 1s.
+        raise ClusterError(
+            f"minSyncPeriod is 0 ms, which kube-proxy in mode {mode} reads as its default of"
+            f" {PROXY_MODES[mode]} ms: expected 1 or more (--dw-min-sync-period 1ms)"
+        )
+    if settings.provider == "embedded" and mode == "ipvs":
+        from pytest_drainwatch.cluster.embedded import machine
+
+        if reason := machine.lacks_ipvs():
+            raise NotOnThisMachine(reason)
+
+
 def open_cluster(
     settings: ClusterSettings, *, why: str, log: Log, logs_dir: Path | None = None
 ) -> Cluster:
@@ -176,12 +252,7 @@ def open_cluster(
     Raises:
         ClusterError: it could not be started or reached.
     """
-    if settings.proxy_mode not in PROXY_MODES:
-        raise ClusterError(
-            f"unknown kube-proxy mode {settings.proxy_mode!r}: expected {' or '.join(PROXY_MODES)}"
-        )
-    if settings.min_sync_period_ms < 0:
-        raise ClusterError(f"minSyncPeriod is {settings.min_sync_period_ms} ms: expected 0 or more")
+    check_settings(settings)
     match settings.provider:
         case "embedded":
             from pytest_drainwatch.cluster.embedded.cluster import start_embedded

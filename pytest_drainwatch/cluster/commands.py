@@ -1,4 +1,4 @@
-"""`drainwatch setup`, `doctor` and `cluster up|down|list`."""
+"""`drainwatch setup` and `cluster up|down|list`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.cluster import PROXY_MODES, ClusterError, ClusterSettings
+from pytest_drainwatch.option_values import milliseconds
 
 DONE, CANNOT = 0, 3
 DEFAULT_NAME = "drainwatch"
@@ -32,23 +33,25 @@ def register(subparsers: Any) -> None:
     _add_versions(setup)
     setup.set_defaults(run=_or_cannot(_setup))
 
-    doctor = subparsers.add_parser("doctor", help="say what this machine has and lacks")
-    _add_versions(doctor)
-    doctor.set_defaults(run=_or_cannot(_doctor))
-
     cluster = subparsers.add_parser("cluster", help="clusters that outlive a pytest run")
     verbs = cluster.add_subparsers(dest="verb", required=True, metavar="up|down|list")
     up = verbs.add_parser("up", help="start an embedded cluster and leave it running")
     _add_name(up)
-    up.add_argument("--dw-kube-version", default=_DEFAULTS.kube_version, metavar="V")
-    up.add_argument("--dw-kube-bin", type=Path, metavar="FILE", help="a ready kubenode binary")
-    up.add_argument("--dw-proxy-mode", choices=PROXY_MODES, default=_DEFAULTS.proxy_mode)
     up.add_argument(
-        "--dw-min-sync-period-ms",
-        type=int,
-        default=_DEFAULTS.min_sync_period_ms,
-        metavar="MS",
-        help="kube-proxy's minSyncPeriod (%(default)s, Kubernetes' own)",
+        "--kube-version", "--dw-kube-version", default=_DEFAULTS.kube_version, metavar="V"
+    )
+    up.add_argument(
+        "--kube-bin", "--dw-kube-bin", type=Path, metavar="FILE", help="a ready kubenode binary"
+    )
+    up.add_argument(
+        "--proxy-mode", "--dw-proxy-mode", choices=PROXY_MODES, default=_DEFAULTS.proxy_mode
+    )
+    up.add_argument(
+        "--min-sync-period",
+        "--dw-min-sync-period",
+        type=_milliseconds,
+        metavar="DURATION",
+        help="kube-proxy's minSyncPeriod, such as 10s (Kubernetes' own default of the mode)",
     )
     _add_json(up)
     up.set_defaults(run=_or_cannot(_up))
@@ -64,6 +67,7 @@ def register(subparsers: Any) -> None:
 
 def _add_versions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--kube-version",
         "--dw-kube-version",
         action="append",
         metavar="V",
@@ -88,6 +92,13 @@ def _name(text: str) -> str:
     return text
 
 
+def _milliseconds(text: str) -> int:
+    try:
+        return milliseconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
 def _or_cannot(command: Command) -> Command:
     def run(arguments: argparse.Namespace) -> int:
         try:
@@ -106,7 +117,7 @@ def _say(line: str) -> None:
 
 
 def _versions(arguments: argparse.Namespace) -> list[str]:
-    return arguments.dw_kube_version or [_DEFAULTS.kube_version]
+    return arguments.kube_version or [_DEFAULTS.kube_version]
 
 
 def _setup(arguments: argparse.Namespace) -> int:
@@ -118,23 +129,15 @@ def _setup(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _doctor(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch.cluster.embedded import doctor
-
-    checks = doctor.examine(_versions(arguments))
-    for check in checks:
-        print(check.line())
-    return DONE if all(check.good for check in checks) else CANNOT
-
-
 def _up(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.cluster.embedded.cluster import start_embedded
 
+    period_ms = arguments.min_sync_period
     settings = ClusterSettings(
-        kube_version=arguments.dw_kube_version,
-        kube_bin=arguments.dw_kube_bin,
-        proxy_mode=arguments.dw_proxy_mode,
-        min_sync_period_ms=arguments.dw_min_sync_period_ms,
+        kube_version=arguments.kube_version,
+        kube_bin=arguments.kube_bin,
+        proxy_mode=arguments.proxy_mode,
+        min_sync_period_ms=PROXY_MODES[arguments.proxy_mode] if period_ms is None else period_ms,
     )
     cluster = start_embedded(settings, why="drainwatch cluster up", log=_say, name=arguments.name)
     cluster.detach()

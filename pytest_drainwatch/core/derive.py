@@ -9,27 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
-from pytest_drainwatch.core import causality, clock, instrument, transitions
+from pytest_drainwatch.core import causality, clock, instrument, notes, transitions
 from pytest_drainwatch.core.document import (
     REPORT_SCHEMA,
-    Bounds,
     ClockReport,
     ContainerExit,
     Environment,
     Episode,
-    FlowReport,
     NodeFacts,
     Report,
     TrialReport,
     TriggerReport,
 )
-from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.report import flow_reports
-from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.interval import Bounds, Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, number, objects, texts
-from pytest_drainwatch.core.moments import Moments, Start, moments_of, start_of
+from pytest_drainwatch.core.mechanism.report import snapshots, with_evidence
+from pytest_drainwatch.core.moments import (
+    Moments,
+    Start,
+    last_tcp_ends,
+    moments_of,
+    pod_moments,
+    start_of,
+)
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.report import pod_ends
+from pytest_drainwatch.core.probing.judge import Surroundings, new_connections
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
 from pytest_drainwatch.core.stall import stalls_of
@@ -37,6 +43,7 @@ from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
 from pytest_drainwatch.core.udp import one_way
+from pytest_drainwatch.core.windows.judge import Evidence, windows
 
 
 def derive(recording: Recording) -> Report:
@@ -52,18 +59,32 @@ def derive(recording: Recording) -> Report:
     causality.check(seen, start, clocks)
     changes = tuple(transitions.transitions(seen))
     told, unknown = one_way.told_by_the_probe(seen, clocks, changes)
+    workload, stalls = _workload(seen), stalls_of(seen)
+    all_pods_known = not any(_hides_pods(o) for o in seen)
     flows = flow_reports(
         told,
         start.t0_ns,
         start.targets,
-        _workload(seen),
-        stalls_of(seen),
-        all_pods_known=not any(_hides_pods(o) for o in seen),
+        workload,
+        stalls,
+        all_pods_known=all_pods_known,
     )
+    flows = with_evidence(flows, seen, changes, start.t0_ns)
     config = _mapping(recording.header.scenario.get("config"))
     refuse_unmeasured(start, changes, flows, config)
     moments = moments_of(seen, start, changes, flows, clocks)
-    notes = [*_notes(recording, start, moments, flows, changes), *unknown]
+    pods = pod_moments(seen, start, changes)
+    tried = new_connections(
+        seen,
+        Surroundings(
+            t0_ns=start.t0_ns,
+            targets=pods,
+            workload=workload,
+            names={change.uid: change.name for change in changes},
+            all_pods_known=all_pods_known,
+            stalls=stalls,
+        ),
+    )
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
     return Report(
@@ -77,7 +98,7 @@ def derive(recording: Recording) -> Report:
             config=config,
             flags=texts(header.scenario.get("flags")),
             trigger=_trigger_report(start, moments),
-            timeline=timeline(seen, changes, flows, clocks, start.t0_ns, start.targets),
+            timeline=timeline(seen, changes, flows, clocks, start.t0_ns, start.targets, tried),
             flows=flows,
             summary=summarise(flows, moments, start.t0_ns),
             container_exits=_container_exits(changes, start.targets),
@@ -87,8 +108,27 @@ def derive(recording: Recording) -> Report:
             gaps=_episodes(seen, Event.WATCH_GAP, start.t0_ns),
             stalls=instrument.stalls(seen, start.t0_ns),
             deviations=texts(header.environment.get("deviations")),
-            notes=tuple(notes),
+            notes=(
+                *notes.notes(recording, start, moments, flows, changes),
+                *unknown,
+                *notes.about_new_connections(tried, config),
+            ),
             pod_ends=pod_ends(seen, changes, start, clocks, config),
+            windows=windows(
+                pods,
+                Evidence(
+                    seen=seen,
+                    t0_ns=start.t0_ns,
+                    clocks=clocks,
+                    last_tcp_ends=last_tcp_ends(flows, start.targets),
+                    local_only=_falls_back_locally(config, header.environment),
+                    kept_ready=config.get("publish_not_ready_addresses") is True,
+                ),
+            ),
+            new_connections=tried,
+            integrity=notes.integrity(flows, tried),
+            mechanism=snapshots(seen, start.t0_ns),
+            degraded=tuple(notes.degraded(flows, tried)),
         ),
     )
 
@@ -137,6 +177,11 @@ def _workload(seen: Iterable[Observation]) -> frozenset[str]:
     return frozenset(uids)
 
 
+def _falls_back_locally(config: Mapping[str, object], facts: Mapping[str, object]) -> bool:
+    """Whether kube-proxy looks at the endpoints of one node, and there are several nodes."""
+    return config.get("external_traffic_policy") == "Local" and facts.get("node_count") != 1
+
+
 def _hides_pods(seen: Observation) -> bool:
     """A gap in which a pod may have come and gone."""
     return seen.event is Event.WATCH_GAP and seen.data.get("resource") != "endpointslices"
@@ -180,51 +225,6 @@ def _container_exits(
         for change in changes
         if change.event == transitions.CONTAINER_TERMINATED and change.uid in targets
     )
-
-
-def _notes(
-    recording: Recording,
-    start: Start,
-    moments: Moments,
-    flows: Sequence[FlowReport],
-    changes: Sequence[Transition],
-) -> Iterable[str]:
-    if recording.damage:
-        yield f"the recording is damaged: {recording.damage}"
-    if moments.sigterm is None:
-        yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"
-    if moments.pods > 1:
-        yield (
-            f"{moments.pods} pods were terminated: each instant is that of the first of them, and "
-            "differences that would mix two pods are null"
-        )
-    seen = recording.observations
-    silent = start.targets - {o.subject for o in seen if o.event is Event.SIGTERM_RECEIVED}
-    if moments.sigterm is not None and silent:
-        yield (
-            f"{len(silent)} of {moments.pods} target pods told of no SIGTERM: the first one may "
-            "have been theirs, so its lower bound is the trigger"
-        )
-    missing = {
-        "endpoint ready:false": moments.ready_false,
-        "endpoint removal": moments.endpoint_removed,
-        "container termination": moments.container_terminated,
-    }
-    for name, moment in missing.items():
-        if moment is None:
-            yield f"{name} of a target pod was not seen within the observation window: null"
-    restarted = [c for c in changes if c.event == transitions.CONTAINER_RESTARTED]
-    for change in restarted:
-        yield f"a container restarted during the trial: {change.detail}"
-    open_targets = [f.id for f in flows if f.role is Role.TARGET and f.terminal_ns is None]
-    if open_targets:
-        yield (
-            f"{len(open_targets)} target flow(s) had no end within the observation window, so "
-            "'last flow' values are null: "
-            f"{', '.join(open_targets[:5])}{' …' if len(open_targets) > 5 else ''}"
-        )
-    for blocked in start.blocked:
-        yield f"the API refused the trigger first: {blocked.data.get('message')}"
 
 
 def _clock_report(known: clock.Clock) -> ClockReport:

@@ -10,27 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
+from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Order
+from pytest_drainwatch.core.mechanism.evidence import FlowEvidence
+from pytest_drainwatch.core.mechanism.snapshot import Snapshot
 from pytest_drainwatch.core.observation import Source
 from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
+from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.udp.continuity import Continuity
+from pytest_drainwatch.core.windows.document import PodWindows
 
 REPORT_SCHEMA = 1
-
-Bounds = tuple[int, int]
-
-
-def bounds(at: Interval | None) -> Bounds | None:
-    """An interval as report.json holds it."""
-    return None if at is None else (at.lo, at.hi)
 
 
 def whole_ms(ns: int | None) -> int | None:
     """Milliseconds truncated toward zero, as the ancestor rounds."""
     return None if ns is None else int(ns / NS_PER_MS)
+
+
+class Integrity(StrEnum):
+    """Whether it was the workload that answered."""
+
+    OK = "ok"
+    FOREIGN_RESPONDER = "foreign-responder"  # somebody else did: no count of it is the workload's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,7 @@ class FlowReport:
     one_way: bool = False  # nobody answers: what pods received counts as answered
     continuity: Continuity | None = None  # of a UDP flow
     history: tuple[HistoryEntry, ...] = ()
+    evidence: tuple[FlowEvidence, ...] = ()  # what the node's network held for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +281,12 @@ class Sending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialReport:
-    """One trial."""
+    """One trial.
+
+    ``new_connections``: one for each prober; none if no new connections were tried.
+    ``mechanism``: what the node's conntrack and kube-proxy held, at each look.
+    ``degraded`` says in what our own machine fell short: what was measured still holds.
+    """
 
     id: str
     scenario: str
@@ -294,6 +305,11 @@ class TrialReport:
     deviations: tuple[str, ...]
     notes: tuple[str, ...]
     pod_ends: tuple[PodEnd, ...] = ()
+    windows: tuple[PodWindows, ...] = ()
+    new_connections: tuple[NewConnections, ...] = ()
+    integrity: Integrity | None = None
+    degraded: tuple[str, ...] = ()
+    mechanism: tuple[Snapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,9 @@ from enum import StrEnum
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
+# An interval as report.json holds it: (lo, hi) in nanoseconds.
+Bounds = tuple[int, int]
+
 
 class Order(StrEnum):
     """What can be said about which of two instants came first."""
@@ -67,6 +70,11 @@ class Interval:
         """What both allow, or None if they contradict each other."""
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return Interval(lo, hi) if lo <= hi else None
+
+
+def bounds(at: Interval | None) -> Bounds | None:
+    """An interval as report.json holds it."""
+    return None if at is None else (at.lo, at.hi)
 
 
 def merged(stretches: Iterable[Interval]) -> tuple[Interval, ...]:

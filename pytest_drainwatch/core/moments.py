@@ -13,6 +13,8 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, texts
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.core.scenario import Trigger
 from pytest_drainwatch.core.transitions import Transition
 
 
@@ -28,6 +30,11 @@ class Start:
     accepted: Observation
     targets: frozenset[str]
     blocked: tuple[Observation, ...]
+
+    @property
+    def control(self) -> bool:
+        """Nothing was to be terminated (verb ``none``): the targets are those of the flows."""
+        return self.accepted.data.get("verb") == Trigger.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,23 @@ class Moments:
     container_terminated: Interval | None
     last_tcp_end: Interval | None
     last_end: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodMoments:
+    """The same for one target pod, on the harness's clock; None: not seen.
+
+    ``alive_ns``: the last request that its container answered was sent then.
+    """
+
+    uid: str
+    name: str | None
+    deletion: Interval | None
+    terminating: Interval | None
+    ready_false: Interval | None
+    endpoint_removed: Interval | None
+    container_terminated: Interval | None
+    alive_ns: int | None
 
 
 def start_of(seen: Sequence[Observation]) -> Start:
@@ -75,46 +99,106 @@ def moments_of(
     Lower bounds come from causes: nothing of this happens before the trigger was
     sent, and a container that still answered had not terminated.
     """
-    of_targets = [c for c in changes if c.uid in start.targets and c.received_ns >= start.t0_ns]
-    blind = Blind.of(seen, start.t0_ns)
+    first = _Changes.of(seen, start, changes, start.targets)
+    alive_ns = _alive(seen, start.targets)
+    many = len(start.targets) > 1
+    terminated = first.seen(transitions.CONTAINER_TERMINATED, None if many else alive_ns)
+    removed = first.seen(transitions.ENDPOINT_REMOVED)
+    return Moments(
+        pods=len(start.targets),
+        sigterm=_first_sigterm(seen, start, clocks),
+        deletion=first.seen(transitions.POD_DELETION_TIMESTAMP_SET),
+        ready_false=first.seen(transitions.ENDPOINT_READY_FALSE),
+        endpoint_removed=removed if many else _after_its_end(removed, terminated),
+        container_terminated=terminated,
+        last_tcp_end=last_end(f for f in flows if f.proto is Proto.TCP),
+        last_end=last_end(flows),
+    )
 
-    def first(event: str, proof_ns: int | None = None) -> Interval | None:
-        """``proof_ns``: when something was seen that cannot be after it."""
-        change = next((c for c in of_targets if c.event == event), None)
+
+def pod_moments(
+    seen: Sequence[Observation], start: Start, changes: Sequence[Transition]
+) -> dict[str, PodMoments]:
+    """The instants of each target pod, by uid."""
+    return {uid: _of_pod(uid, seen, start, changes) for uid in sorted(start.targets)}
+
+
+def _of_pod(
+    uid: str, seen: Sequence[Observation], start: Start, changes: Sequence[Transition]
+) -> PodMoments:
+    its = _Changes.of(seen, start, changes, frozenset({uid}))
+    alive_ns = _alive(seen, frozenset({uid}))
+    terminated = its.seen(transitions.CONTAINER_TERMINATED, alive_ns)
+    return PodMoments(
+        uid=uid,
+        name=next((c.name for c in changes if c.uid == uid and c.name), None),
+        deletion=its.seen(transitions.POD_DELETION_TIMESTAMP_SET),
+        terminating=its.seen(transitions.ENDPOINT_TERMINATING),
+        ready_false=its.seen(transitions.ENDPOINT_READY_FALSE),
+        endpoint_removed=_after_its_end(its.seen(transitions.ENDPOINT_REMOVED), terminated),
+        container_terminated=terminated,
+        alive_ns=alive_ns,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What changed of some pods since the trigger, and what a watch gap may have hidden."""
+
+    changes: tuple[Transition, ...]
+    blind: Blind
+    t0_ns: int
+
+    @classmethod
+    def of(
+        cls,
+        seen: Sequence[Observation],
+        start: Start,
+        changes: Iterable[Transition],
+        uids: frozenset[str],
+    ) -> _Changes:
+        theirs = (c for c in changes if c.uid in uids and c.received_ns >= start.t0_ns)
+        return cls(tuple(theirs), Blind.of(seen, start.t0_ns), start.t0_ns)
+
+    def seen(self, event: str, proof_ns: int | None = None) -> Interval | None:
+        """The first such change; at ``proof_ns`` something was seen that cannot be after it."""
+        change = next((c for c in self.changes if c.event == event), None)
         if change is None:
             return None
         at_ns = change.received_ns
-        lo_ns = blind.since(change, start.t0_ns)
+        lo_ns = self.blind.since(change, self.t0_ns)
         if proof_ns is not None and proof_ns <= at_ns:  # evidence against itself bounds nothing
             lo_ns = max(lo_ns, proof_ns)
         return Interval(lo_ns, at_ns)
 
-    alive_ns = max(
-        (
-            integer(o.data.get("last_sent_ns"), o.at.lo)
-            for o in seen
-            if o.event is Event.FLOW_ANSWERED
-            and str(o.data.get("responder")).partition("/")[0] in start.targets
-        ),
-        default=None,
+
+def _alive(seen: Iterable[Observation], uids: frozenset[str]) -> int | None:
+    """When the last request was sent that one of these pods answered, on a flow or a new one."""
+    sent = (
+        _last_sent(o)
+        for o in seen
+        if o.event in (Event.FLOW_ANSWERED, Event.NEW_CONNECTIONS)
+        and str(o.data.get("responder")).partition("/")[0] in uids
     )
-    many = len(start.targets) > 1
-    terminated = first(transitions.CONTAINER_TERMINATED, None if many else alive_ns)
-    removed = first(transitions.ENDPOINT_REMOVED)
-    if removed and terminated and not many and terminated.hi <= removed.hi:
-        # An endpoint stays until its pod is terminal or gone (endpointslice,
-        # ShouldPodBeInEndpoints); this pod was still there, so its containers ended first.
-        removed = Interval(max(removed.lo, terminated.lo), removed.hi)
-    return Moments(
-        pods=len(start.targets),
-        sigterm=_first_sigterm(seen, start, clocks),
-        deletion=first(transitions.POD_DELETION_TIMESTAMP_SET),
-        ready_false=first(transitions.ENDPOINT_READY_FALSE),
-        endpoint_removed=removed,
-        container_terminated=terminated,
-        last_tcp_end=_last_end(f for f in flows if f.proto is Proto.TCP),
-        last_end=_last_end(flows),
-    )
+    return max((ns for ns in sent if ns is not None), default=None)
+
+
+def _last_sent(answers: Observation) -> int | None:
+    """Of a run of answers, when the request for the last one was sent."""
+    if answers.event is Event.FLOW_ANSWERED:
+        return integer(answers.data.get("last_sent_ns"), answers.at.lo)
+    if answers.data.get("result") != Result.ANSWERED:
+        return None
+    return integer(answers.data.get("last_ns"), answers.at.lo)
+
+
+def _after_its_end(removed: Interval | None, terminated: Interval | None) -> Interval | None:
+    """An endpoint stays until its pod is terminal or gone (endpointslice,
+    ShouldPodBeInEndpoints); a pod that was seen ending before it ended first.
+    """
+    if removed and terminated and terminated.hi <= removed.hi:
+        return Interval(max(removed.lo, terminated.lo), removed.hi)
+    return removed
 
 
 def _first_sigterm(
@@ -136,7 +220,19 @@ def _first_sigterm(
     return Interval(min(lo_ns, hi_ns), hi_ns)
 
 
-def _last_end(flows: Iterable[FlowReport]) -> Interval | None:
+def last_tcp_ends(
+    flows: Sequence[FlowReport], targets: frozenset[str]
+) -> dict[str, Interval | None]:
+    """When the last TCP flow of each target pod ended, by uid, since t = 0."""
+    mine: dict[str, list[FlowReport]] = {uid: [] for uid in targets}
+    for flow in flows:
+        uid = flow.responders[0].partition("/")[0] if flow.responders else ""
+        if flow.proto is Proto.TCP and uid in mine:
+            mine[uid].append(flow)
+    return {uid: last_end(found) for uid, found in mine.items()}
+
+
+def last_end(flows: Iterable[FlowReport]) -> Interval | None:
     """When the last target flow ended; None while one of them has no end."""
     flows = list(flows)
     if any(flow.one_way and flow.role is None for flow in flows):

@@ -28,13 +28,15 @@ class Event(StrEnum):
 
     # --- orchestrator: its own actions -------------------------------------------------
     WORKLOAD_APPLIED = "workload_applied"
+    WAY_CHOSEN = "way_chosen"  # address, tcp_port, udp_port, sources, note: what was changed for it
     PREFLIGHT_CHECK = "preflight_check"  # name, passed, invariant, observed, expected, look_at
     PREFLIGHT_PASSED = "preflight_passed"
     SETTLE_COMPLETE = "settle_complete"
     TRIGGER_REQUESTED = "trigger_requested"  # at = [before the call, after it]; attempt, verb
     TRIGGER_BLOCKED = "trigger_blocked"  # verb, attempt, status, retry_after_s, causes, message
-    TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], status; verb none:
-    #                                      nothing was asked, targets are those of the flows
+    TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], pods: [name],
+    #                                  calls: [[sent_ns, returned_ns], …]; verb none: nothing was
+    #                                  asked, targets is the pod of the flows
     ALL_FLOWS_TERMINAL = "all_flows_terminal"
     OBSERVATION_WINDOW_CLOSED = "observation_window_closed"
     VOID = "void"  # reason, phase
@@ -93,9 +95,12 @@ class Event(StrEnum):
 
     # --- the node's network: what its kernel and kube-proxy hold, ----------
     CONNTRACK = "conntrack"  # occasion (core/mechanism), entries: [{proto, src, sport, dst, dport,
-    #                        to, to_port, state, assured, replied}]: of the flows alone; problem,
-    #                        left_out; at = [asked, answered]
-    PROXY_RULES = "proxy_rules"  # occasion, mode, rules: [text]: those that name the Service;
+    #                        to, to_port, state, assured, replied, id}]: of the flows alone;
+    #                        problem, left_out; at = [asked, answered]
+    PROXY_RULES = (
+        "proxy_rules"  # occasion, mode, rules: [text]: those that name the Service, and the
+    )
+    #                        chains that they lead to;
     #                        problem, left_out
 
     # --- k8s: frames reduced to named fields -------------------------------------------
@@ -116,7 +121,8 @@ class Event(StrEnum):
     LISTENING = "listening"
     PRESTOP_CALLED = "prestop_called"  # delay_ns: its httpGet hook, answered that much later
     PRESTOP_ANSWERED = "prestop_answered"
-    SIGTERM_RECEIVED = "sigterm_received"  # connections, in_flight: TCP requests that it had
+    SIGTERM_RECEIVED = "sigterm_received"  # connections, in_flight_new: of connections that had
+    #                                        no answer yet, in_flight: TCP requests that it had
     #                                        read and not answered, oldest_in_flight_ns
     SIGTERM_REPEATED = "sigterm_repeated"
     SIGTERM_IGNORED = "sigterm_ignored"

@@ -20,8 +20,8 @@ AFTER_NS = 5 * NS_PER_S
 
 def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
     """The stretches to send densely in, counted from the trigger; in order, apart."""
-    if scenario.trigger in (Trigger.ROLLOUT, Trigger.NONE):
-        # When a rollout ends the next pod is the cluster's affair; a control is looked at whole.
+    if scenario.trigger in (Trigger.ROLLOUT, Trigger.NAMESPACE_DELETE, Trigger.NONE):
+        # When these end a pod is the cluster's affair; a control is looked at whole.
         return (Interval(-BEFORE_NS, scenario.observe_ns),)
     app = scenario.app
     hook_ns = app.pre_stop.lasts_ns if app.pre_stop else 0

@@ -49,7 +49,10 @@ def refuse_unmeasured(
     flows: Sequence[FlowReport],
     config: Mapping[str, object],
 ) -> None:
-    """Refuse a trial without its flows, with broken ones, or whose trigger had no effect."""
+    """Refuse a trial without its flows, with broken ones, or whose trigger had no effect.
+
+    A control terminates nothing, so of it no effect is expected.
+    """
     for proto in Proto:
         wanted = config.get(f"{proto}_flows")
         held = sum(
@@ -66,6 +69,8 @@ def refuse_unmeasured(
             f"{len(early)} flow(s) ended before the trigger ({', '.join(early[:5])}); "
             "expected every flow alive when it was sent: the harness was disturbed"
         )
+    if start.control:
+        return
     ended = {transitions.POD_DELETION_TIMESTAMP_SET, transitions.POD_OBJECT_DELETED}
     if not any(change.uid in start.targets and change.event in ended for change in changes):
         raise CannotDerive(

@@ -34,6 +34,12 @@ class Stalls:
         parts = (within.intersect(pause) for pause in _overlapping(self.paused, within))
         return sum(part.width for part in parts if part is not None)
 
+    def blind(self, within: Interval, *, asleep: bool) -> tuple[Interval, ...]:
+        """The stretches that reach into ``within``: of the agent's pauses, or (``asleep``) of
+        the machine's sleep alone.
+        """
+        return _overlapping(self.suspended if asleep else self.paused, within)
+
     def widen(self, at: Interval) -> Interval:
         """``at`` back to the start of the stall that it overlaps.
 

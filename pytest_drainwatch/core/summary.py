@@ -10,12 +10,11 @@ from pytest_drainwatch.core.document import (
     FlowReport,
     OrderReport,
     Summary,
-    bounds,
     whole_ms,
 )
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.interval import Interval, bounds
 from pytest_drainwatch.core.moments import Moments
 
 

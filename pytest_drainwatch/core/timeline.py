@@ -10,6 +10,7 @@ from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.document import FlowReport, TimelineEntry, whole_ms
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.document import FAILED, NewConnections
 from pytest_drainwatch.core.transitions import Transition
 
 _ORCHESTRATOR = {
@@ -30,6 +31,7 @@ def timeline(
     clocks: Mapping[str, clock.Clock],
     t0_ns: int,
     targets: AbstractSet[str],
+    tried: Iterable[NewConnections] = (),
 ) -> tuple[TimelineEntry, ...]:
     """All entries by (t_ms, source, event), as the ancestor sorts them."""
     seen = tuple(seen)
@@ -38,6 +40,7 @@ def timeline(
         *_probe(seen, clocks, t0_ns),
         *_cluster(changes, t0_ns, targets, seen),
         *_ends(flows),
+        *_failing(tried),
     ]
     return tuple(sorted(entries, key=lambda e: (e.t_ms, e.source, e.event)))
 
@@ -109,6 +112,21 @@ def _ends(flows: Iterable[FlowReport]) -> Iterator[TimelineEntry]:
                 f"{flow.outcome} by {flow.mechanism}{because}",
                 flow_id=flow.id,
             )
+
+
+def _failing(tried: Iterable[NewConnections]) -> Iterator[TimelineEntry]:
+    """The first and the last new connection that failed; those between are in its runs."""
+    for prober in tried:
+        failing = prober.observed_failing
+        if failing is None:
+            continue
+        how = ", ".join(f"{n} {name}" for name, n in prober.results.items() if name in FAILED)
+        text = f"{failing.failures} of {failing.attempts} attempts: {how}"
+        ends = [("new_connections_fail", failing.first_ns)]
+        if failing.failures > 1:
+            ends.append(("new_connections_last_failed", failing.last_ns))
+        for event, at in ends:
+            yield _entry(Interval(*at), Source.CLIENT, event, text, subject=prober.prober)
 
 
 def _entry(

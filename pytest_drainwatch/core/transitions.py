@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from pytest_drainwatch.core.endpoints import Slices, deleted
 from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.observation import Event, Observation
 
@@ -113,15 +114,12 @@ class _Slices:
     """Endpoints by pod UID over all slices: dual-stack Services have several."""
 
     def __init__(self) -> None:
-        self._slices: dict[str, dict[str, Mapping[str, object]]] = {}
+        self._slices = Slices()
 
     def frame(self, seen: Observation) -> Iterator[Transition]:
-        name = seen.subject
-        old_all = self._by_uid()
-        gone = seen.data.get("type") == "DELETED"
-        endpoints = [] if gone else objects(seen.data.get("endpoints"))
-        self._slices[name] = {str(e.get("uid")): e for e in endpoints}
-        new_all = self._by_uid()
+        old_all = self._slices.by_uid()
+        self._slices.frame(seen)
+        new_all = self._slices.by_uid()
         for uid in sorted(old_all.keys() | new_all.keys()):
             before, after = old_all.get(uid, []), new_all.get(uid, [])
             pod = str((after or before)[0].get("name", ""))
@@ -131,23 +129,13 @@ class _Slices:
                     uid=uid,
                     name=pod,
                     received_ns=seen.at.hi,
-                    detail=f"{pod} in {name}" + _conditions(after),
+                    detail=f"{pod} in {seen.subject}" + _conditions(after),
                     fields=after[0] if after else {},
                 )
 
     def listed(self, seen: Observation) -> Iterator[Transition]:
-        for name in sorted(self._slices.keys() - _names(seen)):
-            gone = {"type": "DELETED"}
-            yield from self.frame(
-                replace(seen, event=Event.ENDPOINT_SLICE, subject=name, data=gone)
-            )
-
-    def _by_uid(self) -> dict[str, list[Mapping[str, object]]]:
-        found: dict[str, list[Mapping[str, object]]] = {}
-        for endpoints in self._slices.values():
-            for uid, endpoint in endpoints.items():
-                found.setdefault(uid, []).append(endpoint)
-        return found
+        for name in self._slices.absent(seen):
+            yield from self.frame(deleted(seen, name))
 
 
 def _endpoint_events(

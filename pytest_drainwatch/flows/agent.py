@@ -25,9 +25,10 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.clockid import clock_id
-from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_config, parse_plan
+from pytest_drainwatch.flows.config import AgentConfig, parse_config, parse_plan
 from pytest_drainwatch.flows.engine import Engine
 from pytest_drainwatch.flows.errors import AgentError
+from pytest_drainwatch.flows.fields import ConfigError
 from pytest_drainwatch.flows.health import Health
 from pytest_drainwatch.flows.recorder import Recorder
 from pytest_drainwatch.flows.selector import StampingSelector
@@ -179,9 +180,10 @@ def _write_failure(status: StatusPipe, error: AgentError) -> None:
             "at_ns": monotonic_ns(),
             "tcp": None,
             "udp": None,
+            "probers": {},
             "first_ends": [],
             "clocks": [],
-            "error": {"what": error.what, "expected": error.expected, "next": error.next_step},
+            "error": error.told(),
         },
         last=True,
     )

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_drainwatch.core.flow.report import flow_reports
-from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.recording import Header, Recording, dumps, parse_observation
 from pytest_drainwatch.flows.clockid import clock_id
+from pytest_drainwatch.flows.shown import show_flows, show_probers
+from pytest_drainwatch.option_values import parse_duration_ns
 
 DONE, USAGE, CANNOT = 0, 2, 3
-SHOWN_FLOWS = 40
 
 
 def register(subparsers: Any) -> None:
@@ -44,12 +43,23 @@ def register(subparsers: Any) -> None:
     client.add_argument("--tcp-rate", type=float, default=20, metavar="HZ")
     client.add_argument("--udp-rate", type=float, default=60, metavar="HZ")
     client.add_argument("--source", help="the address to connect from")
+    for proto, flag in _PROBE_INTERVALS.items():
+        client.add_argument(
+            flag,
+            type=_interval,
+            metavar="TIME",
+            help=f"also try a new {proto.upper()} connection each such time: 5ms, 1s",
+        )
+    client.add_argument(
+        "--probe-source", metavar="SOURCE", help="the address to try new connections from"
+    )
     client.add_argument("--target", help="a pod UID: dial until all flows are on that pod")
     client.add_argument("--seconds", type=float, help="stop after holding so long")
     client.add_argument("--recording", type=Path, default=Path("client-recording.jsonl"))
     client.set_defaults(run=run_client)
 
 
+_PROBE_INTERVALS = {"tcp": "--probe-interval", "udp": "--udp-probe-interval"}
 _PROBE_FLAGS = {
     "--behavior": ("DRAIN_BEHAVIOR", "drain | exit-now | ignore"),
     "--readiness-on-drain": ("READINESS_ON_DRAIN", "fail | keep"),
@@ -117,6 +127,7 @@ def run_client(arguments: argparse.Namespace) -> int:
     for proto in ("tcp", "udp"):
         port, flows = getattr(arguments, f"{proto}_port"), getattr(arguments, f"{proto}_flows")
         config[proto] = {"address": address, "port": port, "flows": flows}
+    config["probers"] = _probers(arguments, address)
     last = _hold(config, arguments.seconds)
     failed = last.get("error")
     if failed:
@@ -135,13 +146,39 @@ def run_client(arguments: argparse.Namespace) -> int:
     )
     recording.write_text(dumps(Recording(header, seen)), encoding="utf-8")
     part.unlink()
-    _show_flows(seen)
+    show_flows(seen)
+    show_probers(seen)
     for proto in ("tcp", "udp"):
         counts = last.get(proto) or {}
         if counts.get("dialled", 0) < counts.get("wanted", 0):
             print(f"{proto}: {counts['dialled']} of {counts['wanted']} flows connected")
     print(f"recording: {recording}")
     return DONE
+
+
+def _interval(text: str) -> int:
+    try:
+        return parse_duration_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def _probers(arguments: argparse.Namespace, address: str) -> list[dict[str, object]]:
+    """The probers asked for: none unless there is an interval."""
+    found: list[dict[str, object]] = []
+    for proto, flag in _PROBE_INTERVALS.items():
+        interval_ns = getattr(arguments, flag.removeprefix("--").replace("-", "_"))
+        if interval_ns is not None:
+            found.append(
+                {
+                    "proto": proto,
+                    "address": address,
+                    "port": getattr(arguments, f"{proto}_port"),
+                    "interval_ns": interval_ns,
+                    "source_address": arguments.probe_source,
+                }
+            )
+    return found
 
 
 def _hold(config: dict[str, object], seconds: float | None) -> dict[str, Any]:
@@ -201,6 +238,8 @@ def _show_live(status: dict[str, Any]) -> None:
                 f" ({counts['refused']} refused, {counts['quiet']} quiet,"
                 f" {counts['moved']} moved, {counts['ended']} ended)"
             )
+    for subject, told in (status.get("probers") or {}).items():
+        parts.append(f"{subject} {told['answered']}/{told['finished']} answered")
     text = " · ".join(parts)
     if sys.stdout.isatty():
         print(f"\r\x1b[2K{text}", end="", flush=True)
@@ -215,23 +254,6 @@ def _changed(text: str) -> bool:
     global _shown
     before, _shown = _shown, text
     return text != before
-
-
-def _show_flows(seen: tuple[Observation, ...]) -> None:
-    reports = flow_reports(seen, seen[0].at.lo if seen else 0, frozenset(), frozenset())
-    for flow in reports[:SHOWN_FLOWS]:
-        end = "" if flow.terminal_ns is None else f" at {flow.terminal_ns[1] / NS_PER_S:.3f} s"
-        detail = f" ({flow.detail})" if flow.detail else ""
-        print(
-            f"{flow.id}  {flow.outcome} {flow.mechanism}{end}{detail}  "
-            f"answered {flow.answered}, unanswered {flow.unanswered}"
-        )
-    if len(reports) > SHOWN_FLOWS:
-        print(f"… and {len(reports) - SHOWN_FLOWS} more")
-    stalls = [o for o in seen if o.event is Event.AGENT_STALLED]
-    if stalls:
-        worst = max(o.at.width for o in stalls) / 1e6
-        print(f"the client itself stalled {len(stalls)} times, up to {worst:.0f} ms")
 
 
 def _read(part: Path) -> tuple[Observation, ...]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.flows.fields import (
+    ConfigError,
+    check_address,
+    check_number,
+    check_object,
+    check_present,
+    check_same_family,
+)
+from pytest_drainwatch.flows.probing.config import ProberConfig, parse_probers
 
 MAX_FLOWS = 50_000
 MAX_RATE_HZ = 1000
 MAX_STRETCHES = 64
 MAX_NS = 2**63 - 2
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be run; names the field, its value and what it accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,7 @@ class AgentConfig:
     The rates are those of the dense stretches, and hold until a plan says where those
     are; elsewhere it then sends at the sparse rates, which are the same if not given.
     ``udp_one_way`` flows send at the rates of UDP and expect no answer, so the target has
-    no say in them.
+    no say in them. ``probers`` try new connections beside the flows, once these are held.
     """
 
     record: str
@@ -52,6 +56,7 @@ class AgentConfig:
     udp_sparse_rate_hz: float | None = None
     dial_timeout_ns: int = 20 * NS_PER_S
     max_extra: int = 64
+    probers: tuple[ProberConfig, ...] = ()
     agents: int = 1  # that run on this machine at a time, this one among them
 
     @property
@@ -67,10 +72,11 @@ class AgentConfig:
 
     @property
     def sends_per_s(self) -> float:
-        """How many requests go out a second at the dense rates."""
+        """How many requests go out a second at the dense rates, and attempts."""
         rates = (self.tcp_rate_hz, self.udp_rate_hz, self.udp_rate_hz)
         ends = (self.tcp, self.udp, self.udp_one_way)
-        return sum(end.flows * rate for end, rate in zip(ends, rates, strict=True) if end)
+        sends = sum(end.flows * rate for end, rate in zip(ends, rates, strict=True) if end)
+        return sends + sum(p.attempts_per_s for p in self.probers)
 
 
 def parse_config(line: str) -> AgentConfig:
@@ -79,12 +85,14 @@ def parse_config(line: str) -> AgentConfig:
         raw = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the configuration is not JSON: {error}; got {line[:80]!r}") from None
-    known = _object("the configuration", raw, {f.name for f in fields(AgentConfig)})
+    known = check_object("the configuration", raw, {f.name for f in fields(AgentConfig)})
     for name in ("tcp", "udp", "udp_one_way"):
         if known.get(name) is not None:
             known[name] = _endpoint(name, known[name])
-    if not any(known.get(name) for name in ("tcp", "udp", "udp_one_way")):
-        raise ConfigError("neither tcp nor udp is given; expected at least one of them")
+    if "probers" in known:
+        known["probers"] = parse_probers(known["probers"])
+    if not any(known.get(name) for name in ("tcp", "udp", "udp_one_way", "probers")):
+        raise ConfigError("neither tcp nor udp nor a prober is given; expected one at least")
     record = known.get("record")
     if not isinstance(record, str) or not record:
         raise ConfigError(f"record is {record!r}; expected the path of the recording part")
@@ -95,17 +103,17 @@ def parse_config(line: str) -> AgentConfig:
         if value is not None and (not isinstance(value, str) or not value):
             raise ConfigError(f"{name} is {value!r}; expected a text or null")
     for name in ("tcp_rate_hz", "udp_rate_hz"):
-        _number(name, known, 0.01, MAX_RATE_HZ, (int, float))
-    _number("dial_timeout_ns", known, 0, 3600 * NS_PER_S)
-    _number("max_extra", known, 0, MAX_FLOWS)
-    _number("agents", known, 1, 1000)
+        check_number(name, known, 0.01, MAX_RATE_HZ, (int, float))
+    check_number("dial_timeout_ns", known, 0, 3600 * NS_PER_S)
+    check_number("max_extra", known, 0, MAX_FLOWS)
+    check_number("agents", known, 1, 1000)
     config = AgentConfig(**known)  # type: ignore[arg-type]
     for proto in ("tcp", "udp"):
         name = f"{proto}_sparse_rate_hz"
         if known.get(name) is not None:
-            _number(name, known, 0.01, config.rate_hz(proto, dense=True), (int, float))
-    if config.wanted == 0:
-        raise ConfigError("0 flows are asked for; expected at least one")
+            check_number(name, known, 0.01, config.rate_hz(proto, dense=True), (int, float))
+    if config.wanted == 0 and not config.probers:
+        raise ConfigError("0 flows and no prober are asked for; expected one at least")
     _same_family(config)
     return config
 
@@ -134,59 +142,20 @@ def parse_plan(raw: object) -> tuple[Interval, ...]:
 
 
 def _endpoint(name: str, raw: object) -> Endpoint:
-    known = _object(name, raw, {f.name for f in fields(Endpoint)})
-    missing = {f.name for f in fields(Endpoint)} - known.keys()
-    if missing:
-        raise ConfigError(f"{name} lacks {', '.join(sorted(missing))}")
-    _address(f"{name}.address", known["address"])
-    _number("port", known, 1, 65535, prefix=f"{name}.")
-    _number("flows", known, 0, MAX_FLOWS, prefix=f"{name}.")
+    wanted = {f.name for f in fields(Endpoint)}
+    known = check_object(name, raw, wanted)
+    check_present(name, known, wanted)
+    check_address(f"{name}.address", known["address"])
+    check_number("port", known, 1, 65535, prefix=f"{name}.")
+    check_number("flows", known, 0, MAX_FLOWS, prefix=f"{name}.")
     return Endpoint(**known)  # type: ignore[arg-type]
 
 
 def _same_family(config: AgentConfig) -> None:
-    if config.source_address is None:
-        return
-    source = _address("source_address", config.source_address)
+    source = config.source_address
+    if source is not None:
+        check_address("source_address", source)
     ends = {"tcp": config.tcp, "udp": config.udp, "udp_one_way": config.udp_one_way}
     for name, end in ends.items():
-        if end is not None and _address(name, end.address) != source:
-            raise ConfigError(
-                f"source_address is {config.source_address!r} and {name}.address "
-                f"{end.address!r}; expected both IPv4 or both IPv6"
-            )
-
-
-def _address(name: str, value: object) -> int:
-    try:
-        return ipaddress.ip_address(str(value)).version
-    except ValueError:
-        raise ConfigError(f"{name} is {value!r}; expected an IPv4 or IPv6 address") from None
-
-
-def _object(name: str, raw: object, accepted: set[str]) -> dict[str, object]:
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{name} is {raw!r}; expected an object")
-    unknown = raw.keys() - accepted
-    if unknown:
-        raise ConfigError(
-            f"{name} has the unknown field {min(map(str, unknown))!r}; "
-            f"expected only {', '.join(sorted(accepted))}"
-        )
-    return dict(raw)
-
-
-def _number(
-    name: str,
-    known: dict[str, object],
-    low: float,
-    high: float,
-    kinds: tuple[type, ...] = (int,),
-    prefix: str = "",
-) -> None:
-    if name not in known:
-        return
-    value = known[name]
-    if type(value) not in kinds or not low <= value <= high:  # type: ignore[operator]
-        kind = "a number" if float in kinds else "a whole number"
-        raise ConfigError(f"{prefix}{name} is {value!r}; expected {kind} {low}..{high}")
+        if end is not None:
+            check_same_family("source_address", source, f"{name}.address", end.address)

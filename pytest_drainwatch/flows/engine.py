@@ -1,4 +1,4 @@
-"""The engine: fleets, pacer, recorder and status on one event loop.
+"""The engine: fleets, pacer, probers, recorder and status on one event loop.
 
 A timer drives all sends; a reader per socket takes what arrives. Nothing here
 waits for a reply, and nothing decides what a reply means.
@@ -17,11 +17,12 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows.clocks import Exchanges
 from pytest_drainwatch.flows.config import AgentConfig
 from pytest_drainwatch.flows.dial import DialFailed
-from pytest_drainwatch.flows.errors import AgentError
+from pytest_drainwatch.flows.errors import AgentError, first_of
 from pytest_drainwatch.flows.fleet import Fleet
 from pytest_drainwatch.flows.flow import Flow
 from pytest_drainwatch.flows.health import Health
 from pytest_drainwatch.flows.pacer import Pacer
+from pytest_drainwatch.flows.probing.prober import Probers
 from pytest_drainwatch.flows.recorder import Recorder
 from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.status import Census, Phase, StatusPipe, as_json
@@ -60,6 +61,7 @@ class Engine:
         self._status = status
         self._health = health
         self._pacer = Pacer(config, loop)
+        self._probers = Probers(config.probers, loop, recorder.write)
         self._change_due = False
         self._survey: Iterator[dict[str, object] | None] | None = None
         self._postponed: deque[Callable[[], None]] = deque()
@@ -102,9 +104,13 @@ class Engine:
             await asyncio.wait((filling,))
         elif self.error is None:
             self.phase = Phase.HOLDING
+            # Not before: attempts beside hundreds of dials would measure those.
+            self._probers.start(self._pacer.epoch_ns)
             self._write_status()
         if self.error is None:
             await stopping
+        if self.phase is Phase.HOLDING and self.error is None:
+            await self._probers.end()
         stopping.cancel()
         self._finish()
 
@@ -123,7 +129,7 @@ class Engine:
 
     def complain(self, error: AgentError) -> None:
         """Tell the conductor about an error that ends nothing."""
-        self._status.write({**self._describe(), "error": _error(error)})
+        self._status.write({**self._describe(), "error": error.told()})
 
     # --- what flows ask for (flow.Host) -------------------------------------------------
 
@@ -191,7 +197,7 @@ class Engine:
                 for fleet in self._fleets.values():
                     group.create_task(fleet.fill(deadline_ns))
         except* AgentError as errors:
-            self.fail(_first(errors))
+            self.fail(first_of(errors))
 
     def _stalled(self, lo_ns: int, hi_ns: int) -> None:
         self._write(Event.AGENT_STALLED, Interval(lo_ns, hi_ns), late_ns=hi_ns - lo_ns)
@@ -200,6 +206,7 @@ class Engine:
         at_ns = monotonic_ns()
         self.selector.on_stall = None  # closing thousands of sockets is no stall
         self._pacer.stop()
+        self._probers.finish(at_ns)
         self.phase = Phase.STOPPED if self.error is None else Phase.FAILED
         self._health.check()
         status = self._describe()
@@ -211,7 +218,7 @@ class Engine:
         self._recorder.close()
         self._check_recorder()
         if self.error is not None:
-            status.update(phase=Phase.FAILED, error=_error(self.error))
+            status.update(phase=Phase.FAILED, error=self.error.told())
         self._status.write(status, last=True)
 
     def _write(self, event: Event, at: Interval, subject: str = "", **data: object) -> None:
@@ -282,21 +289,8 @@ class Engine:
             "at_ns": monotonic_ns(),
             "tcp": counts.get("tcp"),
             "udp": counts.get("udp"),
+            "probers": self._probers.status(),
             "first_ends": self._first_ends,
             "clocks": self.exchanges.clocks[:CLOCKS],
-            "error": _error(self.error) if self.error else None,
+            "error": self.error.told() if self.error else None,
         }
-
-
-def _error(error: AgentError) -> dict[str, str]:
-    return {"what": error.what, "expected": error.expected, "next": error.next_step}
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> AgentError:
-    """The first of nested exception groups: fleets dial in groups of their own."""
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            return _first(error)
-        if isinstance(error, AgentError):
-            return error
-    raise group

@@ -12,6 +12,20 @@ class AgentError(Exception):
         self.expected = expected
         self.next_step = next_step
 
+    def told(self) -> dict[str, str]:
+        """As a status line holds it."""
+        return {"what": self.what, "expected": self.expected, "next": self.next_step}
+
 
 class ClientLimit(AgentError):
     """This machine or process has run out of something: nothing about the workload."""
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> AgentError:
+    """The first of nested exception groups: fleets dial in groups of their own."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            return first_of(error)
+        if isinstance(error, AgentError):
+            return error
+    raise group

@@ -51,29 +51,40 @@ def scheduler() -> str:
 
 def check(config: AgentConfig, descriptors: int) -> None:
     """Refuse what cannot fit. Raises :class:`ClientLimit`."""
-    needed = config.wanted + RESERVED_DESCRIPTORS
+    attempts = sum(prober.open_at_once for prober in config.probers)
+    needed = config.wanted + attempts + RESERVED_DESCRIPTORS
     if needed > descriptors:
+        beside = f" and {attempts} attempts at a time" if attempts else ""
         raise ClientLimit(
-            f"{config.wanted} flows need {needed} descriptors and this process may open "
+            f"{config.wanted} flows{beside} need {needed} descriptors and this process may open "
             f"{descriptors} (RLIMIT_NOFILE)",
-            f"at most {descriptors - RESERVED_DESCRIPTORS} flows",
-            "ask for fewer flows or raise the hard limit (ulimit -Hn)",
+            f"at most {max(0, descriptors - attempts - RESERVED_DESCRIPTORS)} flows",
+            "ask for fewer flows, try new connections less often, or raise the hard limit "
+            "(ulimit -Hn)",
         )
-    ports = source_ports()
-    udp = sum(end.flows for end in (config.udp, config.udp_one_way) if end is not None)
-    most = max(config.tcp.flows if config.tcp is not None else 0, udp)
-    if ports is not None and most > ports:
+    found = port_range()
+    if found is None:
+        return
+    ports = found[1] - found[0] + 1
+    used = {"tcp": config.tcp.flows if config.tcp is not None else 0}
+    used["udp"] = sum(end.flows for end in (config.udp, config.udp_one_way) if end is not None)
+    for prober in config.probers:
+        used[prober.proto] += prober.open_at_once
+    most = max(used.values())
+    if most > ports:
         raise ClientLimit(
-            f"{most} flows to one address need as many source ports and this host has {ports}",
-            f"at most {ports} flows per protocol",
-            "ask for fewer flows or widen net.ipv4.ip_local_port_range",
+            f"{most} connections to one address, attempts to open some among them, need as many "
+            f"source ports and this host has {ports}",
+            f"at most {ports} per protocol",
+            "ask for fewer flows, try new connections less often, or widen "
+            "net.ipv4.ip_local_port_range",
         )
 
 
-def source_ports() -> int | None:
-    """How many source ports the kernel picks from, if it says so."""
+def port_range() -> tuple[int, int] | None:
+    """The source ports that the kernel picks from, if it says so."""
     try:
         low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     except (OSError, ValueError):
         return None
-    return int(high) - int(low) + 1
+    return int(low), int(high)

@@ -28,6 +28,11 @@ class Pacer:
         self._armed_ns = 0
         self._replanning = False
 
+    @property
+    def epoch_ns(self) -> int:
+        """Where the grids of all densities have their origin."""
+        return self._schedule.epoch_ns
+
     def cadence(self, proto: str) -> Cadence:
         """How far apart the slots of that transport's flows are."""
         dense, sparse = (self._config.rate_hz(proto, dense=dense) for dense in (True, False))

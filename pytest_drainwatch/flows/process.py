@@ -6,14 +6,15 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.flows.config import AgentConfig, ConfigError, parse_plan
+from pytest_drainwatch.flows.config import AgentConfig, parse_plan
+from pytest_drainwatch.flows.fields import ConfigError
 
 STOP_TIMEOUT_S = 10.0
 STDERR_LINES = 20
@@ -42,12 +43,23 @@ class ProtoStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProberStatus:
+    """What a prober did so far: attempts begun, known results, and the last of these."""
+
+    attempts: int = 0
+    answered: int = 0
+    finished: int = 0
+    last: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStatus:
     """The agent's last word."""
 
     phase: str = "starting"
     tcp: ProtoStatus = field(default_factory=ProtoStatus)
     udp: ProtoStatus = field(default_factory=ProtoStatus)
+    probers: Mapping[str, ProberStatus] = field(default_factory=dict)  # by subject
     first_ends: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
     error: str | None = None
@@ -216,6 +228,7 @@ def parse_status(line: str) -> AgentStatus | None:
             phase=str(raw["phase"]),
             tcp=_proto(raw.get("tcp")),
             udp=_proto(raw.get("udp")),
+            probers={name: _prober(told) for name, told in (raw.get("probers") or {}).items()},
             first_ends=ends,
             clocks=tuple(raw.get("clocks") or ()),
             error=_error(raw.get("error")),
@@ -227,6 +240,11 @@ def parse_status(line: str) -> AgentStatus | None:
 def _proto(raw: dict[str, int] | None) -> ProtoStatus:
     known = {f.name for f in fields(ProtoStatus)}
     return ProtoStatus(**{k: v for k, v in (raw or {}).items() if k in known and v is not None})
+
+
+def _prober(raw: dict[str, Any]) -> ProberStatus:
+    known = {f.name for f in fields(ProberStatus)}
+    return ProberStatus(**{k: v for k, v in raw.items() if k in known})
 
 
 def _error(raw: dict[str, str] | None) -> str | None:

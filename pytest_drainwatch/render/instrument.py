@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pytest_drainwatch.core.document import Bounds, Episode, Sending, SendingStretch
+from pytest_drainwatch.core.document import Episode, Sending, SendingStretch
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
 
 
 def lines(sending: Sending, stalls: Sequence[Episode]) -> Iterator[str]:

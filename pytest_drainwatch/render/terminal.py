@@ -1,4 +1,4 @@
-"""A report as plain text: SUMMARY, TIMELINE, FLOWS; and one line a trial for a run."""
+"""A report as plain text, part by part; and one line a trial for a run."""
 
 from __future__ import annotations
 
@@ -6,39 +6,45 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pytest_drainwatch.core.document import (
-    Bounds,
     Counts,
     FlowReport,
     PodEnd,
     Report,
     TimelineEntry,
+    TrialReport,
 )
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Order
+from pytest_drainwatch.core.interval import Order
 from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
-from pytest_drainwatch.render import instrument
+from pytest_drainwatch.render import instrument, probing
+from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
 
-NOT_MEASURED = "not measured"
-RUN_COLUMNS = ("SCENARIO", "SIGTERM", "TCP", "ENDED AT", "UDP", "ENDED AT", "EXIT", "REPORT")
+# What others may take from here.
+__all__ = [
+    "NOT_MEASURED",
+    "RUN_COLUMNS",
+    "counts",
+    "duration",
+    "ends",
+    "new_connections",
+    "show",
+    "table",
+    "timeline",
+    "trial_rows",
+]
 
-
-def duration(at: Bounds | None) -> str:
-    """A duration with its uncertainty: ``25.04 s`` where the bounds are closer to each other
-    than the last digit shown, else both: ``1.92–2.42 s``.
-    """
-    if at is None:
-        return NOT_MEASURED
-    lo, hi = at
-    seconds = max(abs(lo), abs(hi)) >= NS_PER_S
-    unit, scale, digits = ("s", NS_PER_S, 2) if seconds else ("ms", NS_PER_MS, 0)
-    last_digit = scale // 10**digits
-    if hi - lo < last_digit:
-        return f"{round(hi / last_digit) * last_digit / scale:.{digits}f} {unit}"
-    # Outward: what is shown holds what is meant.
-    low = f"{lo // last_digit * last_digit / scale:.{digits}f}"
-    high = f"{-(-hi // last_digit) * last_digit / scale:.{digits}f}"
-    return f"{low} to {high} {unit}" if lo < 0 else f"{low}–{high} {unit}"
+RUN_COLUMNS = (
+    "SCENARIO",
+    "SIGTERM",
+    "TCP",
+    "ENDED AT",
+    "UDP",
+    "ENDED AT",
+    "NEW CONNECTIONS",
+    "EXIT",
+    "REPORT",
+)
 
 
 def show(report: Report) -> str:
@@ -52,6 +58,7 @@ def show(report: Report) -> str:
         f"  Kubernetes {environment.kubernetes_version} ({environment.provider}), kube-proxy "
         f"{environment.kube_proxy_mode}, {environment.wall_clock_start}",
         *(f"  ! {flag}" for flag in trial.flags),
+        *probing.marks(trial),
     ]
     return "\n".join(
         [
@@ -60,6 +67,8 @@ def show(report: Report) -> str:
             "SUMMARY",
             *_summary(report),
             "",
+            *probing.new_connections(trial.new_connections),
+            *probing.windows(trial.windows),
             "TIMELINE",
             *timeline(trial.timeline),
             "",
@@ -111,6 +120,11 @@ def counts(found: Counts) -> str:
     return f"{text} ({found.not_measured} not measured)" if found.not_measured else text
 
 
+def new_connections(trial: TrialReport) -> str:
+    """How many new connections failed and when, or the bound where none did."""
+    return probing.cell(trial.new_connections)
+
+
 def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
     """When the target's flows of a transport ended, from the first to the last, from t = 0."""
     targets = [flow for flow in flows if flow.proto is proto and flow.role is Role.TARGET]
@@ -118,24 +132,6 @@ def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
     if not found:
         return "-"
     return duration((min(lo for lo, _ in found), max(hi for _, hi in found)))
-
-
-def table(
-    rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
-) -> list[str]:
-    """Rows in aligned columns, indented by two; the last column is cut at ``width``."""
-    if not rows:
-        return []
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
-            for i, cell in enumerate(row)
-        ]
-        line = ("  " + "  ".join(cells)).rstrip()
-        lines.append(line if width is None or len(line) <= width else line[: width - 1] + "…")
-    return lines
 
 
 def _summary(report: Report) -> list[str]:

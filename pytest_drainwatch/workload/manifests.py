@@ -5,13 +5,23 @@ from __future__ import annotations
 import re
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.scenario import App, Pid1, PreStop
+from pytest_drainwatch.core.scenario import (
+    Access,
+    App,
+    Controller,
+    Pid1,
+    PreStop,
+    Service,
+)
 
 NAME = "drainwatch-probe"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "pytest-drainwatch"}
 LABELS = {"app.kubernetes.io/name": NAME, **MANAGED_BY}
 SELECTOR = {"app.kubernetes.io/name": NAME}
-POD_SELECTOR = f"app.kubernetes.io/name={NAME}"
+CLIENT = "drainwatch-client"
+# A webhook may take a pod's labels away, and the pod must stay in sight: so not by what it
+# has, but by what the only other pod of a trial's namespace has.
+POD_SELECTOR = f"app.kubernetes.io/name!={CLIENT}"
 SLICE_SELECTOR = f"kubernetes.io/service-name={NAME}"
 OWNER_ANNOTATION = "drainwatch/owner"
 CONTAINER = "probe"
@@ -43,39 +53,84 @@ def namespace(name: str, owner: str) -> Manifest:
     }
 
 
+def workload(app: App, image: str) -> Manifest:
+    """What keeps the probe's pods alive, as the scenario has it."""
+    if app.controller is Controller.STATEFUL_SET:
+        return stateful_set(app, image)
+    return deployment(app, image)
+
+
 def deployment(app: App, image: str) -> Manifest:
-    """The probe. Its identity is the pod's UID; names come back, UIDs never do."""
+    """The probe. Its identity is the pod's UID; names come back, UIDs never do.
+
+    A rollout makes a new pod before it ends an old one, one at a time (case C11).
+    """
+    one_more = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": NAME, "labels": dict(LABELS)},
+        "spec": {**_pods(app, image), "strategy": one_more},
+    }
+
+
+def stateful_set(app: App, image: str) -> Manifest:
+    """The probe in pods of fixed names: a replacement comes when its predecessor is gone.
+
+    ``podManagementPolicy`` is Parallel, which is not Kubernetes' default: pods start all at
+    once, and scaling to zero ends them all at once, as with a Deployment.
+    """
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": NAME, "labels": dict(LABELS)},
         "spec": {
-            "replicas": app.replicas,
-            "selector": {"matchLabels": dict(SELECTOR)},
-            "template": {
-                "metadata": {"labels": dict(LABELS)},
-                "spec": {
-                    "terminationGracePeriodSeconds": app.grace_period_s,
-                    "enableServiceLinks": False,
-                    "automountServiceAccountToken": False,
-                    "containers": [_container(app, image)],
-                },
-            },
+            **_pods(app, image),
+            "serviceName": NAME,
+            "podManagementPolicy": "Parallel",
         },
     }
 
 
-def service() -> Manifest:
-    """A NodePort Service; the API server picks free node ports."""
+def service(asked: Service) -> Manifest:
+    """The Service in front of the probe; the API server picks addresses and node ports."""
     ports = [
         {"name": "tcp", "protocol": "TCP", "port": TCP_PORT, "targetPort": TCP_PORT},
         {"name": "udp", "protocol": "UDP", "port": UDP_PORT, "targetPort": UDP_PORT},
     ]
+    spec: Manifest = {
+        "type": "ClusterIP",
+        "selector": dict(SELECTOR),
+        "ports": ports,
+        "sessionAffinity": str(asked.session_affinity),
+        "publishNotReadyAddresses": asked.publish_not_ready_addresses,
+    }
+    if asked.access is Access.NODE_PORT:
+        # The API server refuses the policy where there is no traffic from outside.
+        policy = str(asked.external_traffic_policy)
+        spec |= {"type": "NodePort", "externalTrafficPolicy": policy}
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": NAME, "labels": dict(LABELS)},
-        "spec": {"type": "NodePort", "selector": dict(SELECTOR), "ports": ports},
+        "spec": spec,
+    }
+
+
+def _pods(app: App, image: str) -> Manifest:
+    """How many pods of which kind: what every controller is told."""
+    return {
+        "replicas": app.replicas,
+        "selector": {"matchLabels": dict(SELECTOR)},
+        "template": {
+            "metadata": {"labels": dict(LABELS)},
+            "spec": {
+                "terminationGracePeriodSeconds": app.grace_period_s,
+                "enableServiceLinks": False,
+                "automountServiceAccountToken": False,
+                "containers": [_container(app, image)],
+            },
+        },
     }
 
 
@@ -95,6 +150,7 @@ def _container(app: App, image: str) -> Manifest:
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "DRAIN_BEHAVIOR", "value": str(app.behavior)},
             {"name": "READINESS_ON_DRAIN", "value": str(app.readiness_on_drain)},
+            {"name": "ACCEPT_ON_DRAIN", "value": str(app.accept_on_drain)},
             {"name": "DRAIN_SECONDS", "value": f"{app.drain_ns / NS_PER_S:.3f}"},
             {"name": "EXIT_NOW_RESET", "value": str(app.exit_now_reset).lower()},
             {"name": "RESPONSE_DELAY", "value": f"{app.response_delay_ns / NS_PER_MS:.3f}ms"},
@@ -106,6 +162,7 @@ def _container(app: App, image: str) -> Manifest:
         ],
         "readinessProbe": {
             "httpGet": {"path": "/readyz", "port": HTTP_PORT},
+            "initialDelaySeconds": app.ready_after_s,
             "periodSeconds": 1,
             "failureThreshold": 1,
         },

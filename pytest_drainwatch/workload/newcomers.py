@@ -1,7 +1,7 @@
 """The logs of pods that came during a trial, read once, at its end.
 
-Only what they say about one-way flows needs them: every other flow's answer names who
-gave it.
+They say what came of one-way flows, whose answers name nobody, and since when a
+replacement has listened.
 """
 
 from __future__ import annotations

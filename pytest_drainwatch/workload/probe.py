@@ -13,7 +13,7 @@ from typing import Any
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.scenario import App
+from pytest_drainwatch.core.scenario import Access, Controller, Scenario
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.logs import LINE_LIMIT
 
@@ -29,33 +29,45 @@ EVIDENCE_TIMEOUT = (2.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodePorts:
-    """Where the probe's Service answers on every node."""
+class Ports:
+    """Where the probe's Service answers: on every node, or inside the cluster at ``address``."""
 
+    address: str | None
     tcp: int
     udp: int
 
 
-def apply(api: Api, namespace: str, app: App, image: str) -> NodePorts:
-    """Create Service and Deployment; returns the node ports that the API server gave."""
+def apply(api: Api, namespace: str, scenario: Scenario, image: str) -> Ports:
+    """Create the Service and the pods' controller; returns what the API server gave them."""
     created = api.core.create_namespaced_service(
-        namespace, manifests.service(), _request_timeout=REQUEST_TIMEOUT
+        namespace, manifests.service(scenario.service), _request_timeout=REQUEST_TIMEOUT
     )
-    api.apps.create_namespaced_deployment(
-        namespace, manifests.deployment(app, image), _request_timeout=REQUEST_TIMEOUT
-    )
+    create = {
+        Controller.DEPLOYMENT: api.apps.create_namespaced_deployment,
+        Controller.STATEFUL_SET: api.apps.create_namespaced_stateful_set,
+    }[scenario.app.controller]
+    create(namespace, manifests.workload(scenario.app, image), _request_timeout=REQUEST_TIMEOUT)
+    if scenario.service.access is Access.CLUSTER_IP:
+        ports = {port.name: port.port for port in created.spec.ports}
+        return Ports(address=created.spec.cluster_ip, tcp=ports["tcp"], udp=ports["udp"])
     ports = {port.name: port.node_port for port in created.spec.ports}
-    return NodePorts(tcp=ports["tcp"], udp=ports["udp"])
+    return Ports(address=None, tcp=ports["tcp"], udp=ports["udp"])
 
 
 def record_events(
-    api: Api, namespace: str, ended: Collection[str], record: Callable[[Observation], None]
+    api: Api,
+    namespace: str,
+    ended: Collection[str],
+    record: Callable[[Observation], None],
+    *,
+    unheard: str | None = None,
 ) -> None:
     """Record what the cluster says about the probe's pods, and that it was asked.
 
     Only the kubelet tells of a preStop hook that failed, and only here. It tells first
     that it ends a container, so that is waited for, for every pod in ``ended``. That
-    it could not be asked is an observation, and no reason to void a trial.
+    it could not be asked is an observation, and no reason to void a trial. ``unheard``
+    says why the cluster could tell nothing, where that is so: then nothing is awaited.
     """
     deadline = time.monotonic() + EVENTS_TIMEOUT_S
     while True:
@@ -65,21 +77,20 @@ def record_events(
         read = [_cluster_event(item, at) for item in items]
         seen = [o for o in read if o is not None]
         told = {o.subject for o in seen if o.data["reason"] == KILLING}
-        if problem or told >= set(ended) or time.monotonic() > deadline:
+        if problem or unheard or told >= set(ended) or time.monotonic() > deadline:
             break
         time.sleep(EVENTS_PAUSE_S)
     for observation in seen:
         record(observation)
     odd = len(read) - len(seen)
-    if odd:
-        unread = f"{odd} of {len(read)} events are in no form that is known: they were not read"
-        problem = f"{problem}; {unread}" if problem else unread
+    unread = f"{odd} of {len(read)} events are in no form that is known: they were not read"
+    problems = [text for text in (problem, unread if odd else None, unheard) if text]
     record(
         Observation(
             source=Source.ORCHESTRATOR,
             event=Event.CLUSTER_EVENTS_READ,
             at=at,
-            data={"count": len(seen), "problem": problem},
+            data={"count": len(seen), "problem": "; ".join(problems) or None},
         )
     )
 

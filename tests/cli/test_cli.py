@@ -9,6 +9,7 @@ import pytest
 
 from pytest_drainwatch import report
 from pytest_drainwatch.cli import main
+from pytest_drainwatch.cluster.embedded import machine
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.recording import dumps
 from pytest_drainwatch.core.scenario import Scenario
@@ -83,6 +84,10 @@ def test_what_cannot_be_read_is_exit_code_3(
         (["run", "--grace-period", "soon"], "--grace-period=soon"),
         (["run", "--tcp-flows", "0", "--udp-flows", "0"], "at least one flow"),
         (["run", "--cluster", "kind", "--kubeconfig", "x"], "--kubeconfig/--context cannot apply"),
+        (["run", "--min-sync-period", "0"], "expected 1ms or more"),
+        (["run", "--proxy-mode", "userspace"], "expected one of: iptables, nftables, ipvs"),
+        (["run", "--replicas", "2", "--targets", "3"], "there are not so many pods"),
+        (["run", "--trigger", "rollout", "--targets", "2", "--replicas", "2"], "'rollout'"),
     ],
 )
 def test_a_bad_value_is_exit_code_2(arguments: list[str], said: str, capsys: Captured) -> None:
@@ -98,6 +103,15 @@ def test_usage_errors_are_argparses_own(arguments: list[str], capsys: Captured) 
         main(arguments)
     assert caught.value.code == 2
     assert "usage: drainwatch" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(machine.lacks_ipvs() is None, reason="the kernel has ip_vs")
+def test_ipvs_where_the_kernel_lacks_it_is_exit_code_3(tmp_path: Path, capsys: Captured) -> None:
+    words = ["--cluster", "embedded", "--proxy-mode", "ipvs", "--out", str(tmp_path)]
+    assert main(["run", *words]) == 3
+    error = capsys.readouterr().err
+    assert "void: kube-proxy cannot run in ipvs mode" in error
+    assert "removed in 1.43" in error
 
 
 def test_derive_blames_the_output_that_it_cannot_write(

@@ -85,7 +85,7 @@ def test_an_image_that_does_not_exist_shows_the_pods_state(
     dw_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(dw_cluster), "ensure_probe_image", lambda _: "docker.io/dw/none:1")
-    monkeypatch.setattr(preflight, "STUBBORN_NS", NS_PER_S)
+    monkeypatch.setattr(preflight.workload, "STUBBORN_NS", NS_PER_S)
     said, left = void(dw_cluster, tmp_path)
     assert "'probe-pods-ready' failed" in said
     assert "ImagePull" in said

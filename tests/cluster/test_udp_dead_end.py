@@ -6,23 +6,15 @@ and conntrack keeps sending the old ones to the dead pod (K3).
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
-import threading
-import time
-from collections.abc import Iterator
-
 import pytest
 
 from pytest_drainwatch import App, Flows, Mechanism, Scenario, Trial
 from pytest_drainwatch import Trigger as Verb
-from pytest_drainwatch.cluster import Cluster
-from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.mechanism.occasion import Occasion
 from pytest_drainwatch.core.udp.continuity import PhaseKind
+from pytest_drainwatch.mechanism import CANNOT_LOOK
 from pytest_drainwatch.trial import Held, measure
 from tests.core.story import total
 
@@ -42,57 +34,8 @@ DEAD_END = {Mechanism.REFUSED, Mechanism.UNREACHABLE, Mechanism.SILENCE}
 DARK = {PhaseKind.LOST, PhaseKind.REFUSED, PhaseKind.UNREACHABLE}
 
 
-class Conntrack:
-    """Looks at the node's UDP entries for one NodePort, again and again."""
-
-    def __init__(self, prefix: list[str], port: int) -> None:
-        self.looks: list[tuple[int, list[tuple[str, bool]]]] = []  # when; (pod's IP, assured)
-        self._command = [
-            *prefix, "conntrack", "-L", "-p", "udp", "--orig-port-dst", str(port)
-        ]  # fmt: skip
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Conntrack:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.5):
-            at_ns = time.monotonic_ns()
-            listed = subprocess.run(self._command, capture_output=True, text=True, check=False)
-            assert listed.returncode == 0, listed.stderr
-            entries = [line for line in listed.stdout.splitlines() if line.startswith("udp")]
-            self.looks.append((at_ns, [_entry(line) for line in entries]))
-
-
-def _entry(line: str) -> tuple[str, bool]:
-    _, pod = re.findall(r"\bsrc=(\S+)", line)
-    return pod, "[ASSURED]" in line
-
-
-@pytest.fixture
-def conntrack(dw_flows: Held, dw_cluster: Cluster) -> Iterator[Conntrack | None]:
-    """None where nobody can look into the node."""
-    here = isinstance(dw_cluster, EmbeddedCluster)
-    if here and not shutil.which("conntrack") and os.environ.get("DW_CLUSTER"):
-        pytest.fail("no program `conntrack`, and half of this test is what it says: install it")
-    if not isinstance(dw_cluster, EmbeddedCluster) or not shutil.which("conntrack"):
-        yield None
-        return
-    node = dw_cluster.layout.node_pid.read_text().strip()
-    with Conntrack(["nsenter", f"--net=/proc/{node}/ns/net", "--"], dw_flows.probe.ports.udp) as c:
-        yield c
-
-
 @pytest.mark.parametrize("scenario", [SCENARIO])
-def test_the_last_pods_udp_flows_run_into_a_dead_end(
-    dw_flows: Held, conntrack: Conntrack | None
-) -> None:
+def test_the_last_pods_udp_flows_run_into_a_dead_end(dw_flows: Held) -> None:
     trial = measure(dw_flows)
     alone = _pods_elsewhere(dw_flows) == 0
     flows = [flow for flow in trial.flows if flow.proto == "udp"]
@@ -105,8 +48,10 @@ def test_the_last_pods_udp_flows_run_into_a_dead_end(
             # Whatever it was at first: the bridge lost its carrier, ARP gave up, the node says so.
             assert flow.continuity is not None
             assert PhaseKind.UNREACHABLE in [phase.kind for phase in flow.continuity.phases]
-    if conntrack is not None:
-        _pinned_to_the_dead_pod(trial, conntrack)
+    first, *_ = trial.report.trial.mechanism
+    if first.problem != CANNOT_LOOK:
+        for flow in flows:
+            _pinned_to_the_dead_pod(trial, flow)
 
 
 def _answered_until_its_pod_exits_and_never_again(trial: Trial, flow: FlowReport) -> None:
@@ -128,16 +73,20 @@ def _answered_until_its_pod_exits_and_never_again(trial: Trial, flow: FlowReport
     assert told.sent == total(told.answered, told.lost, told.late)
 
 
-def _pinned_to_the_dead_pod(trial: Trial, conntrack: Conntrack) -> None:
-    """K3: every flow's entry still leads to the pod that is gone, kept alive by the sends."""
-    _, before = conntrack.looks[0]
-    _, after = conntrack.looks[-1]
-    assert len(before) == 15
-    assert {pod for pod, _ in after} == {pod for pod, _ in before}
-    assert len({pod for pod, _ in after}) == 1
-    assert len(after) == 15
-    # A one-way flow is never assured: conntrack has seen no reply. It is kept all the same.
-    assert sum(assured for _, assured in after) == 10
+def _pinned_to_the_dead_pod(trial: Trial, flow: FlowReport) -> None:
+    """K3: the flow's entry still leads to the pod that is gone, kept alive by the sends."""
+    before, *_, after = flow.evidence
+    (pod,) = trial.report.trial.trigger.targets
+    assert before.occasion is Occasion.TRIGGER
+    assert after.occasion is Occasion.AFTER_EXIT
+    assert before.to == after.to is not None
+    assert before.to_pod == after.to_pod == pod
+    assert (before.stale, after.stale) == (False, True)
+    # A one-way flow is never answered, and conntrack keeps it all the same.
+    assert ("no reply was seen" in after.says) is flow.one_way
+    last = trial.report.trial.mechanism[-1]
+    assert last.rules is not None
+    assert all(effect.rejects for effect in last.rules), "K4: of no use to a tracked flow"
 
 
 def _pods_elsewhere(held: Held) -> int:

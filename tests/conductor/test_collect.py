@@ -18,7 +18,7 @@ from pytest_drainwatch import collect as collecting
 from pytest_drainwatch.collect import collect
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import Header
-from pytest_drainwatch.core.scenario import Flows, Scenario
+from pytest_drainwatch.core.scenario import Flows, Scenario, Trigger
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import Recorder
 from pytest_drainwatch.stage import Stage
@@ -145,7 +145,13 @@ class Trial:
 
 
 @contextmanager
-def trial(cluster: Cluster, folder: Path, *uids: str, one_way: int = 0) -> Iterator[Trial]:
+def trial(
+    cluster: Cluster,
+    folder: Path,
+    *uids: str,
+    one_way: int = 0,
+    verb: Trigger = Trigger.DELETE,
+) -> Iterator[Trial]:
     """The logs of the pods ``uids`` are followed, and their first lines are there."""
     header = Header(
         drainwatch_version="test",
@@ -161,7 +167,7 @@ def trial(cluster: Cluster, folder: Path, *uids: str, one_way: int = 0) -> Itera
         stage = Stage(
             cluster=None,  # type: ignore[arg-type]
             api=api,
-            scenario=Scenario(flows=Flows(tcp=1, udp=1, udp_one_way=one_way)),
+            scenario=Scenario(flows=Flows(tcp=1, udp=1, udp_one_way=one_way), trigger=verb),
             folder=folder,
             recorder=recorder,
             image="",
@@ -193,7 +199,7 @@ def test_the_last_words_of_who_ended_are_awaited_and_the_others_let_go(tmp_path:
         yield TERM
         yield EXITING
 
-    cluster = Cluster({"pod-old": ends, "pod-other": never_ends})
+    cluster = Cluster({"pod-old": ends, "pod-other": never_ends}, {"pod-new": STARTED})
     with trial(cluster, tmp_path, OLD, OTHER) as told:
         begun.set()
         told.collect()
@@ -202,7 +208,7 @@ def test_the_last_words_of_who_ended_are_awaited_and_the_others_let_go(tmp_path:
         assert told.outcomes() == {OLD: (True, False), OTHER: (False, False)}
         assert [o.data["reason"] for o in told.seen(Event.CLUSTER_EVENT)] == ["Killing"]
         assert len(told.seen(Event.CLUSTER_EVENTS_READ)) == 1
-        assert told.log_reads() == [], "nobody needs the newcomers without one-way flows"
+        assert len(told.log_reads()) == 1, "since when the newcomer has listened"
         assert all(each.join(20) for each in told.followers), "the other one is let go of"
 
 
@@ -279,3 +285,31 @@ def test_a_newcomers_log_that_breaks_off_tells_nothing(tmp_path: Path) -> None:
         newcomers.record_logs(api, "ns", {NEW: "pod-new"}, [], seen.append)
     assert len(script.calls) >= 1
     assert seen == []
+
+
+def test_after_a_control_nobodys_last_words_are_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pods live on: waiting for their ends would only cost time, and a lost log is no loss."""
+    monkeypatch.setattr(collecting, "LAST_WORDS_S", 60.0)
+    monkeypatch.setattr(probe, "EVENTS_TIMEOUT_S", 60.0)
+    cluster = Cluster({PODS[OTHER]: never_ends})
+    with trial(cluster, tmp_path, OTHER, verb=Trigger.NONE) as measured:
+        begun = time.monotonic()
+        measured.collect(ended=(OTHER,))
+        assert time.monotonic() - begun < 20
+        assert measured.outcomes() == {OTHER: (False, False)}
+
+
+@pytest.mark.parametrize("verb", [Trigger.NAMESPACE_DELETE, Trigger.SCALE])
+def test_of_a_namespace_that_goes_no_event_can_be_had(verb: Trigger, tmp_path: Path) -> None:
+    """Else none posted would read as nothing happened."""
+    cluster = Cluster({PODS[OLD]: lambda: iter([STARTED, TERM, EXITING])})
+    with trial(cluster, tmp_path, OLD, verb=verb) as measured:
+        measured.collect()
+        (read,) = measured.seen(Event.CLUSTER_EVENTS_READ)
+        problem = read.data["problem"]
+        if verb is Trigger.NAMESPACE_DELETE:
+            assert "namespace was being deleted" in str(problem)
+        else:
+            assert problem is None

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.scenario import App, Pid1, PreStop
+from pytest_drainwatch.core.scenario import (
+    Accept,
+    Access,
+    Affinity,
+    App,
+    Controller,
+    Pid1,
+    PreStop,
+    Service,
+    TrafficPolicy,
+)
 from pytest_drainwatch.workload import manifests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +72,58 @@ def test_every_image_says_how_its_probe_is_started() -> None:
     (entry,) = [line for line in lines if line.startswith("ENTRYPOINT ")]
     assert said.split("=", 1)[1] == f'"{" ".join(json.loads(entry.split(" ", 1)[1]))}"'
     assert "${DRAINWATCH_PROBE:?" in manifests.SHELL[-1]
+
+
+def test_a_service_says_what_the_scenario_says() -> None:
+    plain: Any = manifests.service(Service())
+    assert plain["spec"]["type"] == "NodePort"
+    assert plain["spec"]["externalTrafficPolicy"] == "Cluster"
+    assert plain["spec"]["sessionAffinity"] == "None"
+    assert plain["spec"]["publishNotReadyAddresses"] is False
+    asked: Any = manifests.service(
+        Service(
+            external_traffic_policy=TrafficPolicy.LOCAL,
+            session_affinity=Affinity.CLIENT_IP,
+            publish_not_ready_addresses=True,
+        )
+    )
+    assert asked["spec"]["externalTrafficPolicy"] == "Local"
+    assert asked["spec"]["sessionAffinity"] == "ClientIP"
+    assert asked["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_a_cluster_ip_has_no_policy_for_traffic_from_outside() -> None:
+    """The API server refuses one that has."""
+    inside: Any = manifests.service(Service(access=Access.CLUSTER_IP))
+    assert inside["spec"]["type"] == "ClusterIP"
+    assert "externalTrafficPolicy" not in inside["spec"]
+
+
+def test_each_controller_keeps_the_same_pods() -> None:
+    deployment: Any = manifests.workload(App(replicas=3), "image")
+    stateful: Any = manifests.workload(App(replicas=3, controller=Controller.STATEFUL_SET), "image")
+    assert (deployment["kind"], stateful["kind"]) == ("Deployment", "StatefulSet")
+    for shared in ("replicas", "selector", "template"):
+        assert deployment["spec"][shared] == stateful["spec"][shared]
+    assert stateful["spec"]["podManagementPolicy"] == "Parallel"
+    assert stateful["spec"]["serviceName"] == manifests.NAME
+    rolling = deployment["spec"]["strategy"]["rollingUpdate"]
+    assert rolling == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+@pytest.mark.parametrize("accept", list(Accept))
+def test_whether_it_accepts_while_it_drains_is_the_probes_setting(accept: Accept) -> None:
+    assert {"name": "ACCEPT_ON_DRAIN", "value": str(accept)} in container(accept_on_drain=accept)[
+        "env"
+    ]
+
+
+def test_pods_are_watched_whatever_labels_they_have() -> None:
+    """A webhook may strip them (case C33); only the client's pod is none of the workload's."""
+    assert f"app.kubernetes.io/name!={manifests.CLIENT}" == manifests.POD_SELECTOR
+    assert manifests.LABELS["app.kubernetes.io/name"] != manifests.CLIENT
+
+
+def test_a_pod_may_take_its_time_to_become_ready() -> None:
+    assert container()["readinessProbe"]["initialDelaySeconds"] == 0
+    assert container(ready_after_s=7)["readinessProbe"]["initialDelaySeconds"] == 7

@@ -11,7 +11,7 @@ from pytest_drainwatch import preflight
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Flows
-from pytest_drainwatch.flows.process import AgentStatus, ProtoStatus
+from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.preflight import Check, EndpointStability, TrialVoid, require
 
 WANTED = Flows(tcp=2, udp=2)
@@ -200,3 +200,54 @@ def test_require_looks_again_until_it_passes() -> None:
     look: Callable[[], Check] = lambda: result(next(answers))  # noqa: E731
     require(look, lambda _: None, timeout_s=9, wait=waits.append)
     assert len(waits) == 2
+
+
+def test_several_budgets_on_one_pod_are_misconfigured() -> None:
+    """Case C32: not "retry later" but never."""
+    found = preflight.budgets_clear({"p": ["b", "a"], "q": ["a"]}, [], None, "ns")
+    assert (found.passed, found.hopeless) == (False, True)
+    assert "blocked: misconfigured, 2 budgets select this pod: p (a, b)" in found.observed
+
+
+@pytest.mark.parametrize(
+    ("selecting", "idle", "problem", "observed"),
+    [
+        ({"p": []}, [], None, "p: no budget"),
+        ({"p": ["a"]}, [], None, "p: a"),
+        ({"p": []}, ["typo"], None, "p: no budget; budget typo selects no pod"),
+        ({}, [], "HTTP 403: no", "not known, and the eviction will tell: HTTP 403: no"),
+    ],
+)
+def test_none_or_one_budget_is_for_the_eviction_to_find_out(
+    selecting: dict[str, list[str]], idle: list[str], problem: str | None, observed: str
+) -> None:
+    found = preflight.budgets_clear(selecting, idle, problem, "ns")
+    assert (found.passed, found.observed) == (True, observed)
+
+
+BOTH = replace(WANTED, probe_interval_ns=5 * NS_PER_MS, udp_probe_interval_ns=NS_PER_S)
+TCP = {"tcp-new": ProberStatus(attempts=9, answered=1)}
+UDP = {"udp-new": ProberStatus(attempts=1, answered=1)}
+NO_TCP = {"tcp-new": ProberStatus(attempts=9, answered=0)}
+NO_UDP = {"udp-new": ProberStatus(attempts=9, answered=0)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "probers", "passes"),
+    [
+        (BOTH, TCP | UDP, True),
+        (BOTH, TCP | NO_UDP, False),
+        (BOTH, NO_TCP | UDP, False),
+        (BOTH, TCP, False),
+        (BOTH, {}, False),
+        (replace(BOTH, udp_probe_interval_ns=None), TCP, True),
+        (replace(BOTH, probe_interval_ns=None), TCP, False),
+        (replace(BOTH, probe_interval_ns=None, udp_probe_interval_ns=None), {}, True),
+    ],
+)
+def test_each_prober_that_was_asked_for_is_answered(
+    wanted: Flows, probers: dict[str, ProberStatus], passes: bool
+) -> None:
+    assert preflight.new_connections_answered(wanted, probers, None).passed is passes
+    failed = preflight.new_connections_answered(wanted, probers, "agent died")
+    assert (failed.passed, failed.hopeless, failed.observed) == (False, True, "agent died")

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_drainwatch.api import failures
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.core.scenario import Controller, Trigger
 from pytest_drainwatch.trigger import Pod, Target, TriggerFailed, fire
+from pytest_drainwatch.trigger.calls import RESTARTED
 from tests.conductor.api_server import Call, reply, serving
 
-POD = Pod(name="probe-1", uid="uid-1")
+POD, OTHER, THIRD = (Pod(name=f"probe-{n}", uid=f"uid-{n}") for n in (1, 2, 3))
 TARGET = Target(
-    namespace="ns", pod=POD, deployment="probe", pods=(POD, Pod(name="probe-2", uid="uid-2"))
+    namespace="ns",
+    pod=POD,
+    chosen=(POD,),
+    pods=(POD, OTHER),
+    controller=Controller.DEPLOYMENT,
+    workload="probe",
 )
+TWO_OF_THREE = replace(TARGET, chosen=(POD, OTHER), pods=(POD, OTHER, THIRD))
 Answer = Callable[[BaseHTTPRequestHandler, Call], None]
 
 
@@ -50,13 +59,17 @@ def refusing(status: int, times: int, retry_after: str | None = None) -> Answer:
 
 
 def run(
-    verb: Trigger, answer: Answer, folder: Path, timeout_s: float = 60
+    verb: Trigger,
+    answer: Answer,
+    folder: Path,
+    timeout_s: float = 60,
+    target: Target = TARGET,
 ) -> tuple[list[Observation], list[Call], list[float]]:
     seen: list[Observation] = []
     pauses: list[float] = []
     with serving(answer, folder) as (api, script):
         try:
-            fire(api, verb, TARGET, seen.append, timeout_s=timeout_s, sleep=pauses.append)
+            fire(api, verb, target, seen.append, timeout_s=timeout_s, sleep=pauses.append)
         finally:
             calls = script.calls
     return seen, calls, pauses
@@ -105,6 +118,86 @@ def test_a_refusal_without_retry_after_says_none(tmp_path: Path) -> None:
 def test_a_refusal_for_good_names_the_budget(tmp_path: Path) -> None:
     with pytest.raises(TriggerFailed, match=r"is blocked.*disruption budget web"):
         run(Trigger.EVICT, refusing(429, 99, "0"), tmp_path, timeout_s=0.5)
+
+
+@pytest.mark.parametrize("verb", [Trigger.DELETE, Trigger.EVICT])
+def test_several_pods_are_told_one_right_after_the_other(verb: Trigger, tmp_path: Path) -> None:
+    seen, calls, pauses = run(verb, ok, tmp_path, target=TWO_OF_THREE)
+    options = [c.body if verb is Trigger.DELETE else c.body["deleteOptions"] for c in calls]
+    assert [each["preconditions"]["uid"] for each in options] == ["uid-1", "uid-2"]
+    (accepted,) = seen
+    assert (accepted.data["targets"], accepted.data["pods"]) == (
+        ["uid-1", "uid-2"],
+        ["probe-1", "probe-2"],
+    )
+    made: Any = accepted.data["calls"]
+    stamps = [stamp for call in made for stamp in call]
+    assert stamps == sorted(stamps)
+    assert [len(call) for call in made] == [2, 2]
+    assert (accepted.at.lo, accepted.at.hi) == (stamps[0], stamps[-1]), "t = 0: the first send"
+    assert not pauses
+
+
+def refusing_from(number: int, status: int) -> Answer:
+    """Carries out the calls before that number (from 1) and refuses the rest."""
+    count = [0]
+
+    def answer(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        count[0] += 1
+        if count[0] < number:
+            return ok(handler, call)
+        reply(handler, {"kind": "Status", "message": "no more"}, status)
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [429, 409])
+def test_a_later_refusal_is_no_trigger(status: int, tmp_path: Path) -> None:
+    """One pod is on its way out, another is not: nobody asked for that."""
+    seen: list[Observation] = []
+    with (
+        serving(refusing_from(2, status), tmp_path) as (api, script),
+        pytest.raises(TriggerFailed, match="after 1 of 2 pods had been told to end"),
+    ):
+        fire(api, Trigger.EVICT, TWO_OF_THREE, seen.append, timeout_s=60)
+    assert [o.event for o in seen] == [Event.TRIGGER_BLOCKED]
+    assert len(script.calls) == 2, "it is not asked again: the first pod is ending"
+
+
+def test_the_first_of_several_may_be_blocked_for_a_while(tmp_path: Path) -> None:
+    seen, calls, pauses = run(Trigger.EVICT, refusing(429, 2, "0"), tmp_path, target=TWO_OF_THREE)
+    assert [c.path.split("/")[-2] for c in calls] == ["probe-1"] * 3 + ["probe-2"]
+    assert (seen[-1].data["attempt"], pauses) == (3, [1.0, 1.0])
+
+
+def test_a_stateful_set_is_scaled_as_what_it_is(tmp_path: Path) -> None:
+    target = replace(TARGET, controller=Controller.STATEFUL_SET)
+    _, (call,), _ = run(Trigger.SCALE, ok, tmp_path, target=target)
+    assert call.path.endswith("/statefulsets/probe/scale")
+    _, (call,), _ = run(Trigger.SCALE, ok, tmp_path)
+    assert call.path.endswith("/deployments/probe/scale")
+
+
+def test_a_rollout_changes_the_template_and_ends_every_pod_of_before(tmp_path: Path) -> None:
+    seen, (call,), _ = run(Trigger.ROLLOUT, ok, tmp_path)
+    template = call.body["spec"].pop("template")
+    assert (call.method, call.body) == ("PATCH", {"spec": {}})
+    assert template == {"metadata": {"annotations": {RESTARTED: "ns"}}}
+    assert seen[0].data["targets"] == ["uid-1", "uid-2"]
+
+
+def test_deleting_the_namespace_ends_every_pod(tmp_path: Path) -> None:
+    seen, (call,), _ = run(Trigger.NAMESPACE_DELETE, ok, tmp_path)
+    assert (call.method, call.path) == ("DELETE", "/api/v1/namespaces/ns")
+    assert seen[0].data["targets"] == ["uid-1", "uid-2"]
+
+
+def test_a_control_asks_nothing(tmp_path: Path) -> None:
+    (accepted,), calls, _ = run(Trigger.NONE, ok, tmp_path)
+    assert not calls
+    assert accepted.event is Event.TRIGGER_ACCEPTED
+    assert accepted.at.lo == accepted.at.hi
+    assert (accepted.data["targets"], accepted.data["calls"]) == (["uid-1"], [])
 
 
 @pytest.mark.parametrize("status", [403, 404, 409, 500])

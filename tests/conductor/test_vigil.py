@@ -9,7 +9,8 @@ import pytest
 
 from pytest_drainwatch import vigil
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.flows.process import AgentStatus, ProtoStatus
+from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.preflight import TrialVoid
 
 
@@ -65,15 +66,17 @@ def seconds_until_over(
     said: AgentStatus,
     monkeypatch: pytest.MonkeyPatch,
     *,
+    verb: Trigger = Trigger.DELETE,
     everybody: bool = True,
     one_way: bool = False,
 ) -> float | None:
     """How long after everything is gone the observation goes on; None if for ever."""
-    clock = itertools.count(0, NS_PER_S // 4)
+    clock = itertools.count(NS_PER_S, NS_PER_S // 4)
     monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
     over = vigil.all_over(
         Watch(),  # type: ignore[arg-type]
         Agent(said),  # type: ignore[arg-type]
+        verb,
         {"uid"},
         everybody=everybody,
         one_way=one_way,
@@ -117,5 +120,58 @@ def test_bystanders_may_live_unless_every_pod_was_terminated(
 
 
 def test_it_is_not_over_while_the_pod_is_there() -> None:
-    over = vigil.all_over(Watch({"uid"}), Agent(status()), {"uid"}, everybody=True)  # type: ignore[arg-type]
+    over = vigil.all_over(Watch({"uid"}), Agent(status()), Trigger.DELETE, {"uid"}, everybody=True)  # type: ignore[arg-type]
     assert over() is False
+
+
+def test_a_rollout_is_over_without_those_who_came_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(NS_PER_S, NS_PER_S // 4)
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
+    watch = Watch({"old-1", "old-2", "new-1"})
+    moved = status(moved=10)
+    over = vigil.all_over(watch, Agent(moved), Trigger.ROLLOUT, {"old-1", "old-2"}, everybody=True)  # type: ignore[arg-type]
+    assert not any(over() for _ in range(20))
+    watch.uids = {"old-2", "new-1", "new-2"}
+    assert not any(over() for _ in range(20)), "one of several is still there"
+    watch.uids = {"new-1", "new-2"}
+    assert any(over() for _ in range(20))
+
+
+def test_a_control_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing ends, and that is looked at until the window closes."""
+    gone = status(alive=0, ended=10)
+    assert seconds_until_over(gone, monkeypatch, verb=Trigger.NONE) is None
+    assert seconds_until_over(gone, monkeypatch, verb=Trigger.SCALE) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("verb", "failures", "seconds"),
+    [
+        (Trigger.DELETE, 0, 1.0),
+        (Trigger.DELETE, 7, 2.0),  # none more for so long
+        (Trigger.SCALE, 7, 1.0),  # nobody will come
+        (Trigger.NAMESPACE_DELETE, 7, 1.0),
+    ],
+)
+def test_new_connections_that_failed_must_have_been_answered_for_a_while(
+    verb: Trigger, failures: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prober = ProberStatus(attempts=100, answered=90, finished=90 + failures)
+    said = AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
+    assert seconds_until_over(said, monkeypatch, verb=verb) == seconds
+
+
+def test_a_replacement_that_never_comes_is_not_awaited_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failing(Agent):
+        def status(self) -> AgentStatus:
+            prober = ProberStatus(finished=next(more))
+            return AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
+
+    more = itertools.count()
+    clock = itertools.count(NS_PER_S, NS_PER_S // 4)
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
+    watch, agent = Watch(), Failing(ALIVE)
+    over = vigil.all_over(watch, agent, Trigger.DELETE, {"uid"}, everybody=True)  # type: ignore[arg-type]
+    assert next(looks / 4 for looks in range(200) if over()) == vigil.RECOVERY_NS / NS_PER_S

@@ -93,13 +93,17 @@ def pod(uid: str, ms: float, **fields: object) -> Observation:
 
 
 def endpoints(
-    ms: float, *shown: tuple[str, bool, bool, bool], name: str = "slice-1"
+    ms: float,
+    *shown: tuple[str, bool, bool, bool],
+    name: str = "slice-1",
+    family: str | None = None,
 ) -> Observation:
+    """A slice; of each endpoint its pod, and whether it is ready, serving, terminating."""
     listed = [
         {"uid": uid, "name": f"pod-{uid}", "ready": r, "serving": s, "terminating": t}
         for uid, r, s, t in shown
     ]
-    data = {"type": "MODIFIED", "endpoints": listed}
+    data = {"type": "MODIFIED", "endpoints": listed, "family": family}
     return Observation(
         source=Source.K8S, event=Event.ENDPOINT_SLICE, at=at(ms), subject=name, data=data
     )

@@ -23,6 +23,7 @@ from pytest_drainwatch.core.document import NodeFacts, Report
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import (
     MAX_NESTING,
     Recording,
@@ -36,6 +37,7 @@ from tests.core import one_way_story as w
 from tests.core import story as s
 from tests.core import trials
 from tests.core.story import NEW, OLD, at
+from tests.core.tries import prober, tries
 
 UDP = "udp-0001"
 
@@ -94,6 +96,7 @@ def udp_trial(end: Sequence[Observation] = ()) -> Recording:
         "warnings": ["no CNI was found"],
         "deviations": ["settled for 1 s"],
     }
+    tried = prober(tries(-500, 130), tries(200, 3, Result.REFUSED), tries(300, 5, who=NEW))
     reset = s.client(Event.FLOW_RESET, trials.TCP, at(5101, 5102), errno="ECONNRESET")
     config: dict[str, object] = {
         "drain_behavior": "drain",
@@ -102,7 +105,7 @@ def udp_trial(end: Sequence[Observation] = ()) -> Recording:
     }
     told = s.recording(
         *([s.accepted()], flow, s.alive(trials.TCP, 5100), [reset], end),
-        *(harness, cluster, logs, s.cluster()),
+        *(harness, cluster, logs, s.cluster(), tried),
         config=config,
     )
     return replace(told, header=replace(told.header, environment=environment))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.scenario import App, Scenario
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.scenario import App, ClusterNeeds, Flows, ProxyMode, Scenario
 from pytest_drainwatch.options import Option, OptionError, Settings, parse_duration_ns, resolve
 
 
@@ -43,6 +43,13 @@ def test_durations(text: str, ns: int) -> None:
         ("udp_rate", "0"),
         ("cluster", "minikube"),
         ("kube_version", "1.12"),
+        ("proxy_mode", "userspace"),
+        ("min_sync_period", "0"),
+        ("min_sync_period", "0.5ms"),
+        ("min_sync_period", "2000m"),
+        ("probe_interval", "10us"),
+        ("probe_interval", "500m"),
+        ("udp_probe_interval", "-1"),
         ("keep", "sometimes"),
         ("settle", "1e3"),
         ("observe_timeout", "1ms"),
@@ -103,3 +110,27 @@ def test_given_values_override_a_scenario_and_others_do_not() -> None:
     changed = given(grace_period="30", tcp_flows="3").apply(short)
     assert (changed.app.grace_period_s, changed.app.drain_ns) == (30, 5 * NS_PER_S)
     assert changed.flows.tcp == 3
+
+
+def test_needs_of_a_scenario_hold_until_an_option_overrides_them() -> None:
+    old = Scenario(cluster=ClusterNeeds(kube_version="1.34", min_sync_period_ms=100))
+    assert given().apply(old).cluster == old.cluster
+    assert given(proxy_mode="nftables").apply(old).cluster == ClusterNeeds(
+        kube_version="1.34", proxy_mode=ProxyMode.NFTABLES, min_sync_period_ms=100
+    )
+    changed = given(kube_version="1.37", min_sync_period="10s").apply(old).cluster
+    assert changed == ClusterNeeds(kube_version="1.37", min_sync_period_ms=10_000)
+
+
+def test_ipvs_may_have_a_period_of_0() -> None:
+    asked = given(proxy_mode="ipvs", min_sync_period="0").apply(Scenario())
+    assert asked.cluster.min_sync_period_ms == 0
+
+
+def test_an_interval_of_0_turns_a_prober_off_and_none_given_leaves_it() -> None:
+    both = Scenario(flows=Flows(probe_interval_ns=NS_PER_MS, udp_probe_interval_ns=NS_PER_S))
+    assert given().apply(both) == both
+    off = given(probe_interval="0", udp_probe_interval="0ms").apply(both).flows
+    assert (off.probe_interval_ns, off.udp_probe_interval_ns) == (None, None)
+    slower = given(probe_interval="20ms").apply(both).flows
+    assert (slower.probe_interval_ns, slower.udp_probe_interval_ns) == (20 * NS_PER_MS, NS_PER_S)

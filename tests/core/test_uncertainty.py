@@ -21,9 +21,11 @@ from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
 from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import Recording
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
+from tests.core.tries import prober, tries
 
 MS = NS_PER_MS
 ELSEWHERE = "boot-2/7"  # the probe's clock in half of the trials
@@ -109,6 +111,18 @@ def trials(draw: st.DrawFn) -> Recording:
     return s.recording(
         *([s.accepted()], flows, seen, own, logs(clock, skew, drains), other),
         s.cluster(end_ms=end_ms + 60),
+        draw(st.sampled_from([[], met_by_new_connections(end_ms)])),
+    )
+
+
+def met_by_new_connections(end_ms: float) -> list[Observation]:
+    """A prober's runs: the old pod until its end, then nobody, then the other one."""
+    return prober(
+        tries(-200, round((end_ms + 200) / 5)),
+        tries(end_ms, 7, Result.REFUSED),
+        tries(end_ms + 35, 3, Result.TIMEOUT),
+        tries(end_ms + 50, 90, who=OTHER),
+        end_ms=40_000,
     )
 
 
@@ -140,11 +154,42 @@ def contradictions(sure: Report, less: Report | None) -> list[str]:
             a, b = getattr(sure.trial.summary, field.name), getattr(less.trial.summary, field.name)
             if b is not None and not _allows(b, a):
                 found.append(f"{field.name}: {a} -> {b}")
+    found += [
+        f"{name}: {windows_of(sure).get(name)} -> {now}"
+        for name, now in windows_of(less).items()
+        if now is not None and not _allows(now, windows_of(sure).get(name))
+    ]
+    for tried, now in zip(sure.trial.new_connections, less.trial.new_connections, strict=True):
+        if not now.failed <= tried.failed <= now.failed + now.not_judged + (now.lost or 0):
+            found.append(f"{tried.prober}: {tried.failed} -> {now.failed} failed")
+        if now.by_terminating > tried.by_terminating or now.after_unready > tried.after_unready:
+            found.append(f"{tried.prober}: more came surely after than before")
+        if now.observed_failing and tried.observed_failing:
+            for name in ("first_ns", "last_ns", "lasts_ns"):
+                was_at = getattr(tried.observed_failing, name)
+                if not _allows(getattr(now.observed_failing, name), was_at):
+                    found.append(f"{tried.prober}: {name} of {was_at}")
     known = {(o.first, o.second): o.order for o in sure.trial.summary.orders}
     for order in less.trial.summary.orders:
         was_order = known.get((order.first, order.second), order.order)
         if order.order not in (Order.INDETERMINATE, was_order):
             found.append(f"{order} was {was_order}")
+    return found
+
+
+def windows_of(report: Report) -> dict[str, tuple[int, int] | None]:
+    """When each window of the target closed and how long it lasted, and the instants beside."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for pod in report.trial.windows:
+        for name in ("advertised", "ready_routable", "dead_endpoint"):
+            span = getattr(pod, name)
+            found |= {f"{name} closes": span.closes_ns, f"{name} lasts": span.lasts_ns}
+        for name in ("deletion_ns", "terminating_ns", "ready_false_ns", "removed_ns"):
+            found[name] = getattr(pod, name)
+        for n, span in enumerate(pod.fallback_routable or ()):
+            found |= {f"fallback {n}": span.opens_ns, f"fallback {n} closes": span.closes_ns}
+        if pod.fallback_routable == ():
+            found["fallback 0"] = (0, 0)  # certain that there was none
     return found
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.cluster import ClusterError, commands
+from pytest_drainwatch import doctor as doctor_command
+from pytest_drainwatch.cluster import ClusterError, ClusterSettings, commands
 from pytest_drainwatch.cluster.embedded import doctor, machine, provision
 from pytest_drainwatch.cluster.embedded.doctor import Check
 
@@ -23,7 +24,9 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*argv: str) -> int:
     parser = argparse.ArgumentParser(prog="drainwatch")
-    commands.register(parser.add_subparsers(required=True))
+    subparsers = parser.add_subparsers(required=True)
+    commands.register(subparsers)
+    doctor_command.register(subparsers)
     arguments = parser.parse_args(argv)
     return int(arguments.run(arguments))
 
@@ -46,6 +49,42 @@ def test_bad_name_is_a_usage_error(name: str, capsys: pytest.CaptureFixture[str]
         run("cluster", "up", f"--name={name}")
     assert ended.value.code == 2
     assert "no cluster name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("period", ["soon", "0.5ms", "-1s"])
+def test_bad_sync_period_is_a_usage_error(period: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("cluster", "up", f"--min-sync-period={period}")
+    assert ended.value.code == 2
+    assert "--min-sync-period" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ([], ClusterSettings()),
+        (
+            ["--proxy-mode=nftables", "--min-sync-period=10s"],
+            ClusterSettings(proxy_mode="nftables", min_sync_period_ms=10_000),
+        ),
+        (
+            ["--dw-proxy-mode=ipvs", "--dw-kube-version=1.34"],
+            ClusterSettings(proxy_mode="ipvs", min_sync_period_ms=0, kube_version="1.34"),
+        ),
+    ],
+)
+def test_up_asks_for_what_was_given(
+    words: list[str], asked: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def start(settings: ClusterSettings, **_: Any) -> None:
+        seen.append(settings)
+        raise ClusterError("enough")
+
+    monkeypatch.setattr("pytest_drainwatch.cluster.embedded.cluster.start_embedded", start)
+    assert run("cluster", "up", *words) == 3
+    assert seen == [asked]
 
 
 def test_no_verb_is_a_usage_error() -> None:

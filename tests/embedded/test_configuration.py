@@ -32,7 +32,7 @@ def component(name: str) -> Component:
     return next(c for c in CONFIGURATION.components() if c.name == name)
 
 
-@pytest.mark.parametrize("mode", ["iptables", "nftables"])
+@pytest.mark.parametrize("mode", ["iptables", "nftables", "ipvs"])
 def test_proxy_runs_with_the_asked_mode_and_period(mode: str) -> None:
     asked = replace(CONFIGURATION, proxy_mode=mode, min_sync_period_ms=250)
     document = json.loads(asked.files()["kube-proxy.json"])
@@ -42,8 +42,15 @@ def test_proxy_runs_with_the_asked_mode_and_period(mode: str) -> None:
 
 def test_only_a_changed_period_is_a_deviation() -> None:
     assert not any("minSyncPeriod" in line for line in CONFIGURATION.deviations())
-    changed = replace(CONFIGURATION, min_sync_period_ms=0).deviations()
-    assert any("minSyncPeriod 0 ms, not 1000 ms" in line for line in changed)
+    changed = replace(CONFIGURATION, min_sync_period_ms=1).deviations()
+    assert any("minSyncPeriod 1 ms, not 1000 ms" in line for line in changed)
+
+
+def test_a_period_is_compared_with_the_default_of_its_own_mode() -> None:
+    ipvs = replace(CONFIGURATION, proxy_mode="ipvs")
+    assert any("minSyncPeriod 1000 ms, not 0 ms" in line for line in ipvs.deviations())
+    as_it_comes = replace(ipvs, min_sync_period_ms=0).deviations()
+    assert not any("minSyncPeriod" in line for line in as_it_comes)
 
 
 @pytest.mark.parametrize("restricted", [True, False])

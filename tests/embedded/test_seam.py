@@ -11,6 +11,8 @@ from pytest_drainwatch import cluster
 from pytest_drainwatch.cluster import (
     ClusterError,
     ClusterSettings,
+    NotOnThisMachine,
+    check_settings,
     choose_provider,
     kind,
     open_cluster,
@@ -71,8 +73,10 @@ def test_unknown_provider_lists_the_known() -> None:
     ("settings", "message"),
     [
         (ClusterSettings(provider="minikube"), "expected embedded, kind, existing"),
-        (ClusterSettings(proxy_mode="ipvs"), "expected iptables or nftables"),
+        (ClusterSettings(proxy_mode="userspace"), "expected one of iptables, nftables, ipvs"),
         (ClusterSettings(min_sync_period_ms=-1), "expected 0 or more"),
+        (ClusterSettings(min_sync_period_ms=0), "in mode iptables reads as its default of 1000"),
+        (ClusterSettings(proxy_mode="nftables", min_sync_period_ms=0), "expected 1 or more"),
         (ClusterSettings(provider="kind"), "not part of this release"),
         (ClusterSettings(provider="existing", kubeconfig=Path("/none")), "no kubeconfig at /none"),
     ],
@@ -82,6 +86,34 @@ def test_bad_settings_are_refused_before_anything_starts(
 ) -> None:
     with pytest.raises(ClusterError, match=message):
         open_cluster(settings, why="a test", log=print)
+
+
+@pytest.fixture
+def ipvs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What tells that the kernel has ip_vs; the test makes it, or not."""
+    monkeypatch.setattr(machine, "_IPVS", tmp_path / "ip_vs")
+    monkeypatch.setattr(machine, "find_program", lambda name: f"/sbin/{name}")
+    return tmp_path / "ip_vs"
+
+
+def test_ipvs_where_the_kernel_lacks_it_is_not_on_this_machine(ipvs: Path) -> None:
+    wanted = ClusterSettings(proxy_mode="ipvs", min_sync_period_ms=0)
+    said = f"no {ipvs}.*modprobe ip_vs.*off by default in Kubernetes 1.40, removed in 1.43"
+    with pytest.raises(NotOnThisMachine, match=said):
+        open_cluster(wanted, why="a test", log=print)
+    ipvs.touch()
+    check_settings(wanted)
+
+
+def test_ipvs_needs_its_program_too(ipvs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ipvs.touch()
+    assert machine.lacks_ipvs() is None
+    monkeypatch.setattr(machine, "find_program", lambda name: None)
+    assert "ipset is not on PATH" in (machine.lacks_ipvs() or "")
+
+
+def test_what_somebody_elses_kernel_has_is_not_looked_for_here(ipvs: Path) -> None:
+    check_settings(ClusterSettings(provider="existing", proxy_mode="ipvs"))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "apiVersion: v1\nkind: Config\n", "\x00"])

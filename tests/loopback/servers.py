@@ -107,8 +107,12 @@ class ScriptedTcp:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            peer = Peer(sock, len(self.peers))
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                peer = Peer(sock, len(self.peers))
+            except OSError:  # reset already
+                sock.close()
+                continue
             self.peers.append(peer)
             thread = threading.Thread(target=self._run, args=(peer,), daemon=True)
             self._threads.append(thread)

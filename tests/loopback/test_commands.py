@@ -79,12 +79,38 @@ def test_it_stops_by_itself(by_hand: Probe, tmp_path: Path) -> None:
     assert "udp-0001" not in shown
 
 
+def test_new_connections_by_hand(by_hand: Probe, tmp_path: Path) -> None:
+    ports = ["--tcp-port", str(by_hand.tcp_port), "--udp-port", str(by_hand.udp_port)]
+    none = ["--tcp-flows", "0", "--udp-flows", "0", "--probe-source", "127.0.0.7"]
+    probers = ["--probe-interval", "5ms", "--udp-probe-interval", "50ms"]
+    running = client(tmp_path, "127.0.0.1", *ports, *none, *probers, "--seconds", "0.5")
+    shown, errors = running.communicate(timeout=20)
+    assert running.returncode == 0, errors
+    for subject in ("tcp-new", "udp-new"):
+        (line,) = (one for one in shown.splitlines() if one.startswith(f"{subject}  "))
+        assert " new connections, " in line
+        assert f"(by local/{by_hand.nonce} " in line
+    recording = loads((tmp_path / "seen.jsonl").read_text())
+    summaries = [o.data for o in recording.observations if o.event is Event.PROBER_SUMMARY]
+    assert [told["source"] for told in summaries] == ["127.0.0.7"] * 2
+
+
+def test_no_new_connections_unless_asked_for(by_hand: Probe, tmp_path: Path) -> None:
+    ports = ["--tcp-port", str(by_hand.tcp_port), "--udp-flows", "0"]
+    running = client(tmp_path, "127.0.0.1", *ports, "--seconds", "0.2")
+    shown, errors = running.communicate(timeout=20)
+    assert running.returncode == 0, errors
+    assert "tcp-new" not in shown
+
+
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
         (["a..b"], 2, "expected an address or a name that resolves"),
         (["127.0.0.1", "--tcp-flows", "-1"], 3, "tcp.flows is -1"),
         (["127.0.0.1", "--source", "::1"], 3, "both IPv4 or both IPv6"),
+        (["127.0.0.1", "--probe-interval", "5us"], 2, "'5us': expected a duration such as"),
+        (["127.0.0.1", "--probe-interval", "0"], 3, "probers[0].interval_ns is 0"),
     ],
 )
 def test_what_the_client_cannot_do(

@@ -10,7 +10,8 @@ import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.flows.config import ConfigError, parse_plan
+from pytest_drainwatch.flows.config import parse_plan
+from pytest_drainwatch.flows.fields import ConfigError
 from pytest_drainwatch.flows.schedule import first_slot_ns
 from tests.loopback.rig import Agent, Part, Rig
 

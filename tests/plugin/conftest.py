@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CONFTEST = """
 import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
 sys.path.insert(0, {root!r})
 import pytest
 from pytest_drainwatch import report
@@ -41,7 +43,19 @@ def measured(monkeypatch):
         judged = derive(trials.recording_of(asked))
         write_atomic(folder / "report.json", report.dumps(judged))
         return conductor.Trial(scenario=asked, report=judged, folder=folder)
+    @contextmanager
+    def prepare(cluster, asked, *, folder, keep, progress):
+        yield SimpleNamespace(asked=asked, folder=folder, failed=False)
+    @contextmanager
+    def as_it_is(given):
+        yield given
+    @contextmanager
+    def hold(probe):
+        yield probe.asked, probe.folder
     monkeypatch.setattr(conductor, "measure", measure)
+    monkeypatch.setattr(conductor, "prepare", prepare)
+    monkeypatch.setattr(conductor, "deploy", as_it_is)
+    monkeypatch.setattr(conductor, "hold", hold)
 """
 
 

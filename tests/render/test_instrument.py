@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import Bounds, Episode, Sending, SendingStretch
+from pytest_drainwatch.core.document import Episode, Sending, SendingStretch
 from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.interval import Bounds
 from pytest_drainwatch.core.observation import Source
 from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.render import instrument, terminal

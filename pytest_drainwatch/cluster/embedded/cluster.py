@@ -6,13 +6,29 @@ import os
 import subprocess
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Log
-from pytest_drainwatch.cluster.embedded import cgroups, diagnosis, machine, records, runtime, slots
-from pytest_drainwatch.cluster.embedded.addresses import Block
-from pytest_drainwatch.cluster.embedded.api import ApiClient
+from pytest_drainwatch.cluster import (
+    ClusterError,
+    ClusterFacts,
+    ClusterSettings,
+    Log,
+    Seat,
+    check_settings,
+)
+from pytest_drainwatch.cluster.embedded import (
+    cgroups,
+    diagnosis,
+    machine,
+    netstate,
+    readiness,
+    records,
+    runtime,
+    seat,
+    slots,
+)
+from pytest_drainwatch.cluster.embedded.addresses import Block, pod_range
 from pytest_drainwatch.cluster.embedded.binary import find_binary
 from pytest_drainwatch.cluster.embedded.directories import writing_to_cache, writing_to_state
 from pytest_drainwatch.cluster.embedded.image import (
@@ -27,10 +43,9 @@ from pytest_drainwatch.cluster.embedded.lifeline import Lifeline
 from pytest_drainwatch.cluster.embedded.preparation import node_name, prepare
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
 from pytest_drainwatch.cluster.embedded.store import begin_from, image_store
+from pytest_drainwatch.cluster.network import NodeNetwork
 
 READY_TIMEOUT_S = 90.0
-# Each look costs the API server a millisecond that a crowded machine lacks.
-_POLL_S = 0.05
 
 
 class EmbeddedCluster:
@@ -64,6 +79,7 @@ class EmbeddedCluster:
         self._images = images
         self._has_base = has_base
         self._loaded: set[str] = set()
+        self._kube_version: str | None = None
 
     @property
     def kubeconfig(self) -> Path:
@@ -94,14 +110,23 @@ class EmbeddedCluster:
         # The host's end of the link is in this process's own network namespace.
         return list(argv)
 
+    def enter_pod(self, uid: str) -> Seat:
+        self.check()
+        node_pid = int(self.layout.node_pid.read_text())
+        return seat.take(uid, node_pid=node_pid, pods=pod_range(0), cluster=self.name)
+
     def facts(self) -> ClusterFacts:
         return ClusterFacts(
             provider=self.provider,
+            kube_version=self._kube_version,
             proxy_mode=self._settings.proxy_mode,
             min_sync_period_ms=self._settings.min_sync_period_ms,
             cgroup=cgroups.flavour(cgroups.hierarchies()),
             deviations=self._deviations,
         )
+
+    def node_network(self, sources: Collection[str]) -> NodeNetwork | None:
+        return netstate.look(self.layout.node_pid, self._settings.proxy_mode, sources)
 
     def check(self) -> None:
         if self.layout.ended.exists() or not self._lifeline.alive:
@@ -127,31 +152,20 @@ class EmbeddedCluster:
         Raises:
             ClusterError: a component died, or the time is up.
         """
-        began = time.monotonic()
-        name = node_name(self._block)
-        api = ApiClient(self.node_address, self.layout.pki)
-        ready_after: float | None = None
-        try:
-            while True:
-                node = api.get_json(f"/api/v1/nodes/{name}")
-                if ready_after is None and _is_ready(node):
-                    ready_after = time.monotonic() - began
-                if ready_after is not None and _takes_pods(node, api) and self._has_images():
-                    break
-                self.check()
-                if time.monotonic() - began > timeout_s:
-                    _, readyz = api.get("/readyz?verbose")
-                    how_far = diagnosis.progress(self.layout, node, readyz.decode())
-                    raise ClusterError(
-                        f"cluster {self.name} is not Ready after {timeout_s:.0f} s: {how_far}"
-                    )
-                time.sleep(_POLL_S)
-        finally:
-            api.close()
+        whole = readiness.wait(
+            self.name,
+            self.layout,
+            address=self.node_address,
+            node_name=node_name(self._block),
+            has_images=self._has_images,
+            check=self.check,
+            timeout_s=timeout_s,
+        )
+        self._kube_version = whole.kube_version
         self._loaded.update(image.reference for image in self._images)
         self._log(
-            f"cluster {self.name}: node Ready after {ready_after:.1f} s,"
-            f" takes pods after {time.monotonic() - began:.1f} s"
+            f"cluster {self.name}: node Ready after {whole.ready_s:.1f} s,"
+            f" takes pods after {whole.whole_s:.1f} s"
         )
 
     def _has_images(self) -> bool:
@@ -194,6 +208,7 @@ def start_embedded(
     Raises:
         ClusterError: see its message; nothing is left running, logs are kept.
     """
+    check_settings(settings)
     machine.check()
     records.sweep(log)
     with writing_to_cache():
@@ -271,19 +286,3 @@ def _record(cluster: EmbeddedCluster, settings: ClusterSettings) -> None:
         kubeconfig=str(cluster.kubeconfig),
         logs=str(cluster.layout.logs),
     ).write(cluster.layout)
-
-
-def _is_ready(node: dict[str, object] | None) -> bool:
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in diagnosis.conditions(node)
-    )
-
-
-def _takes_pods(node: dict[str, object] | None, api: ApiClient) -> bool:
-    """Ready is the kubelet's word; controllers must have seen it, and made an account."""
-    spec = (node or {}).get("spec")
-    if not isinstance(spec, dict) or spec.get("taints"):
-        return False
-    status, _ = api.get("/api/v1/namespaces/default/serviceaccounts/default")
-    return status == 200

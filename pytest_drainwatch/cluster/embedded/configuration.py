@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_drainwatch.cluster import PROXY_MODES
 from pytest_drainwatch.cluster.embedded import runtime
 from pytest_drainwatch.cluster.embedded.addresses import POD_RANGE, SERVICE_RANGE
 from pytest_drainwatch.cluster.embedded.layout import Layout
@@ -122,8 +123,11 @@ class NodeConfiguration:
             "etcd: no fsync, election timeout 100 ms (one member)",
             "no cluster DNS, no default route",
         ]
-        if self.min_sync_period_ms != 1000:
-            named.append(f"kube-proxy: minSyncPeriod {self.min_sync_period_ms} ms, not 1000 ms")
+        default_ms = PROXY_MODES[self.proxy_mode]
+        if self.min_sync_period_ms != default_ms:
+            named.append(
+                f"kube-proxy: minSyncPeriod {self.min_sync_period_ms} ms, not {default_ms} ms"
+            )
         if not self.filters_bridges:
             named.append("bridged packets bypass the packet filter (no br_netfilter here)")
         if self.restrict_oom:

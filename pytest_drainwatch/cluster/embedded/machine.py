@@ -15,6 +15,7 @@ _CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni")
 _CNI_PLUGINS = ("bridge", "host-local", "portmap", "loopback")
 # File systems known to take an overlay's upper layer; on others images go to memory.
 _OVERLAY_BASES = frozenset({"ext4", "xfs", "btrfs", "tmpfs", "zfs", "f2fs"})
+_IPVS = Path("/proc/net/ip_vs")
 _CAP_SYS_RESOURCE = 24
 _CAPS_NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 
@@ -156,6 +157,27 @@ def filters_bridges() -> bool:
     Loading the module would change this machine, so it is taken as it is.
     """
     return Path("/proc/sys/net/bridge").exists()
+
+
+def lacks_ipvs() -> str | None:
+    """Why kube-proxy cannot run in ipvs mode here; None: as far as one can see, it can.
+
+    Loading the module would change this machine, so it is taken as it is.
+    """
+    missing, remedy = [], []
+    if not _IPVS.exists():
+        missing.append(f"the kernel has no ip_vs loaded (no {_IPVS})")
+        remedy.append("modprobe ip_vs")
+    if find_program("ipset") is None:
+        missing.append("the program ipset is not on PATH")
+        remedy.append("apt-get install ipset")
+    if not missing:
+        return None
+    return (
+        f"kube-proxy cannot run in ipvs mode: {' and '.join(missing)}. Expected both."
+        f" Try: {' && '.join(remedy)}; or ask for nftables, since ipvs mode is deprecated:"
+        " off by default in Kubernetes 1.40, removed in 1.43"
+    )
 
 
 def carries_overlays(folder: Path) -> bool:

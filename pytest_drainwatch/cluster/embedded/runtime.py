@@ -9,6 +9,9 @@ from pathlib import Path
 SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "docker.io/drainwatch/pause:1"
 BRIDGE = "cni0"
+NETWORK = "drainwatch"
+# Where host-local keeps a file for each address that it has handed out.
+IPAM = "/run/cni/ipam"
 
 
 def import_name(archive: Path) -> str:
@@ -25,7 +28,7 @@ def network_configuration(pods: str) -> str:
     """A bridge for the pods of one node, which have the range *pods*."""
     document = {
         "cniVersion": "0.4.0",
-        "name": "drainwatch",
+        "name": NETWORK,
         "plugins": [
             {
                 "type": "bridge",
@@ -34,7 +37,7 @@ def network_configuration(pods: str) -> str:
                 "hairpinMode": True,
                 "ipam": {
                     "type": "host-local",
-                    "dataDir": "/run/cni/ipam",
+                    "dataDir": IPAM,
                     "ranges": [[{"subnet": pods}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
                 },

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from pytest_drainwatch.core.document import FlowReport, HistoryEntry, bounds, whole_ms
+from pytest_drainwatch.core.document import FlowReport, HistoryEntry, whole_ms
 from pytest_drainwatch.core.flow.classify import Outcome, Role, classify
 from pytest_drainwatch.core.flow.life import FlowLife, live
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.interval import Interval, bounds
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core import clock
 from pytest_drainwatch.core.blind import Blind
-from pytest_drainwatch.core.document import PodEnd, bounds
+from pytest_drainwatch.core.document import PodEnd
 from pytest_drainwatch.core.flow.classify import Role
-from pytest_drainwatch.core.interval import NS_PER_S, Interval
+from pytest_drainwatch.core.interval import NS_PER_S, Interval, bounds
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
 from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Event, Observation

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.document import Bounds, whole_ms
-from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.document import whole_ms
+from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.repeats.metrics import Metric, Reading
 from pytest_drainwatch.core.repeats.stats import bounded_statistics, median_bounds, statistics
 

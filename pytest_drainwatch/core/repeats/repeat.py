@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pytest_drainwatch.core.document import Bounds, Environment, FlowReport, NodeFacts, Report
+from pytest_drainwatch.core.document import Environment, FlowReport, NodeFacts, Report
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import NS_PER_MS, Interval
+from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.repeats.aggregate import Repeat
 from pytest_drainwatch.core.repeats.metrics import (
     Instants,

@@ -89,6 +89,8 @@ class App:
     ``drain_ns`` is the probe's drain window. ``exit_now_reset`` decides whether
     exit-now resets each connection (SO_LINGER 0) or just exits. ``response_delay_ns``
     is how much later each TCP request is answered: what is in flight at SIGTERM.
+    ``ready_after_s`` is how long a new pod is not yet Ready: the readiness probe's
+    initialDelaySeconds.
     """
 
     behavior: Behavior = Behavior.DRAIN
@@ -102,6 +104,7 @@ class App:
     response_delay_ns: int = 0
     accept_on_drain: Accept = Accept.CLOSE
     controller: Controller = Controller.DEPLOYMENT
+    ready_after_s: int = 0
 
     def __post_init__(self) -> None:
         # "drain" is as good as Behavior.DRAIN, and must mean the very same.
@@ -118,6 +121,7 @@ class App:
         check_within("grace_period_s", self.grace_period_s, 0, 3600)
         check_within("drain_ns", self.drain_ns, 0, 3600 * NS_PER_S)
         check_within("replicas", self.replicas, 1, 50)
+        check_within("ready_after_s", self.ready_after_s, 0, 60)
         # A reply that is a second late counts as none (the flow agent's QUIET_NS).
         check_within("response_delay_ns", self.response_delay_ns, 0, 900 * NS_PER_MS)
         _check_hook(self)

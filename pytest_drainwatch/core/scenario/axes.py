@@ -48,7 +48,7 @@ def arms(base: Scenario, field: str, values: Mapping[str, object]) -> list[Scena
     found = []
     for name, value in values.items():
         arm = _with(base, field, value)
-        found.append(replace(arm, name=f"{base.id}-{name}"))
+        found.append(replace(arm, name=f"{base.id}-{name}", arm=name))
     check_arms(found)
     return found
 
@@ -75,7 +75,7 @@ def check_arms(asked: Iterable[Scenario]) -> None:
 
 def differences(one: Scenario, other: Scenario) -> frozenset[str]:
     """The fields in which two scenarios differ; their names do not count."""
-    return frozenset(_differing(one, other, "")) - {"name"}
+    return frozenset(_differing(one, other, "")) - {"name", "arm"}
 
 
 def _differing(one: Any, other: Any, prefix: str) -> Iterator[str]:

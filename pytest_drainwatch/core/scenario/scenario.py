@@ -34,6 +34,7 @@ class Trigger(StrEnum):
     EVICT = "evict"
     SCALE = "scale"  # to zero: every pod at once
     ROLLOUT = "rollout"  # as `kubectl rollout restart` does: every pod, one after the other
+    NAMESPACE_DELETE = "namespace-delete"  # pods, Service and controller go with it
     NONE = "none"  # a control: nothing is terminated, so nothing may be lost
 
 
@@ -53,6 +54,7 @@ class Scenario:
     settle_ns: int = 10 * NS_PER_S
     observe_timeout_ns: int | None = None
     name: str = ""
+    arm: str = ""  # its name among the arms of a question
 
     def __post_init__(self) -> None:
         for part, kind in PARTS.items():
@@ -128,6 +130,7 @@ class Scenario:
             "pid1": str(app.pid1),
             "response_delay_ms": app.response_delay_ns / NS_PER_MS,
             "accept_on_drain": str(app.accept_on_drain),
+            "ready_after_seconds": app.ready_after_s,
             "access": str(service.access),
             "external_traffic_policy": str(service.external_traffic_policy),
             "session_affinity": str(service.session_affinity),

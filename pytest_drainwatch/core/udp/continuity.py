@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_drainwatch.core.interval import Bounds
 from pytest_drainwatch.core.observation import Event, Observation
-
-Bounds = tuple[int, int]
 
 # What a one-way flow's history lacks, said by its first line, and by the receipts of a
 # pod that may have received more.

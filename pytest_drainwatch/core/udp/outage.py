@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.udp.continuity import Bounds, Outage, Phase, PhaseKind, RecoveredBy
+from pytest_drainwatch.core.interval import Bounds, Interval
+from pytest_drainwatch.core.udp.continuity import Outage, Phase, PhaseKind, RecoveredBy
 
 
 @dataclass(slots=True)

@@ -1,0 +1,110 @@
+"""Looking into the node's network namespace: conntrack and kube-proxy's rules.
+
+Each look runs two or three small programs in it. They are bounded in time and in what
+they may say, and change nothing.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from pytest_drainwatch.cluster.network import Answer, NodeNetwork
+
+TIMEOUT_S = 2.0
+# Some 40,000 conntrack entries, or the rules of thousands of Services.
+MAX_BYTES = 8_000_000
+
+RULES = {
+    "iptables": ("iptables-save",),
+    "nftables": ("nft", "list", "table", "ip", "kube-proxy"),
+}
+
+
+def look(node_pid: Path, proxy_mode: str, sources: Collection[str]) -> NodeNetwork:
+    """Look once. What could not be read is told in the answer's ``problem``.
+
+    Args:
+        node_pid: the file that holds the process id of the node's PID 1.
+        proxy_mode: kube-proxy's mode.
+        sources: list only connections that these addresses opened.
+    """
+    into = _enter(node_pid)
+    rules = RULES.get(proxy_mode)
+    return NodeNetwork(
+        conntrack=_joined(
+            [_ask([*into, "conntrack", "-L", "-s", source, "-o", "id"]) for source in sources]
+        ),
+        mode=proxy_mode,
+        rules=_ask([*into, *rules])
+        if rules
+        else _nothing(f"kube-proxy's rules in {proxy_mode} mode are not read yet"),
+    )
+
+
+def _enter(node_pid: Path) -> list[str]:
+    try:
+        pid = node_pid.read_text().strip()
+    except OSError:
+        pid = "0"  # it has died: nsenter will say so, and the cluster's own check why
+    return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
+
+
+def _ask(command: Sequence[str]) -> Answer:
+    asked_ns = time.monotonic_ns()
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            assert process.stdout is not None
+            deadline = threading.Timer(TIMEOUT_S, process.kill)
+            deadline.start()
+            try:
+                said = process.stdout.read(MAX_BYTES)
+                if len(said) == MAX_BYTES:
+                    process.kill()
+                status = process.wait()
+            finally:
+                deadline.cancel()
+    except OSError as error:
+        return _nothing(f"{command[0]} cannot be run: {error}", asked_ns)
+    answered_ns = time.monotonic_ns()
+    problem = None
+    if status != 0:
+        how = (
+            f"more than {MAX_BYTES} bytes"
+            if len(said) == MAX_BYTES
+            else f"no end within {TIMEOUT_S:g} s"
+            if status < 0
+            else said[-200:].decode("utf-8", "replace").strip()
+        )
+        problem = f"`{' '.join(command[3:])}` failed (status {status}): {how}"
+    return Answer(
+        asked_ns=asked_ns,
+        answered_ns=answered_ns,
+        text=said.decode("utf-8", "replace"),
+        problem=problem,
+    )
+
+
+def _nothing(problem: str, asked_ns: int | None = None) -> Answer:
+    now = time.monotonic_ns()
+    return Answer(asked_ns=asked_ns or now, answered_ns=now, text="", problem=problem)
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """Several answers as one."""
+    if not answers:
+        return _nothing("no address was given whose connections could be listed")
+    return Answer(
+        asked_ns=answers[0].asked_ns,
+        answered_ns=answers[-1].answered_ns,
+        text="".join(answer.text for answer in answers),
+        problem="; ".join(answer.problem for answer in answers if answer.problem) or None,
+    )

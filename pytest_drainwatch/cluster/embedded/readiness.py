@@ -1,0 +1,96 @@
+"""Waiting until a cluster is whole: its node is Ready, takes pods, and has its images."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_drainwatch.cluster import ClusterError
+from pytest_drainwatch.cluster.embedded import diagnosis
+from pytest_drainwatch.cluster.embedded.api import ApiClient
+from pytest_drainwatch.cluster.embedded.layout import Layout
+
+# Each look costs the API server a millisecond that a crowded machine lacks.
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """After how many seconds the node was Ready, and everything whole.
+
+    ``kube_version`` is the API server's own word: a binary that was given may be of
+    another minor version than was asked for. None: in no form that is known.
+    """
+
+    ready_s: float
+    whole_s: float
+    kube_version: str | None
+
+
+def wait(
+    name: str,
+    layout: Layout,
+    *,
+    address: str,
+    node_name: str,
+    has_images: Callable[[], bool],
+    check: Callable[[], None],
+    timeout_s: float,
+) -> Whole:
+    """Wait for cluster *name*, whose API server answers at *address*.
+
+    Args:
+        has_images: whether the node has imported what it was started with.
+        check: raises ClusterError once a component has died.
+
+    Raises:
+        ClusterError: by *check*, or because the time is up.
+    """
+    began = time.monotonic()
+    api = ApiClient(address, layout.pki)
+    ready_s: float | None = None
+    try:
+        while True:
+            node = api.get_json(f"/api/v1/nodes/{node_name}")
+            if ready_s is None and _is_ready(node):
+                ready_s = time.monotonic() - began
+            if ready_s is not None and _takes_pods(node, api) and has_images():
+                return Whole(
+                    ready_s=ready_s,
+                    whole_s=time.monotonic() - began,
+                    kube_version=_minor_version(api),
+                )
+            check()
+            if time.monotonic() - began > timeout_s:
+                _, readyz = api.get("/readyz?verbose")
+                how_far = diagnosis.progress(layout, node, readyz.decode())
+                raise ClusterError(
+                    f"cluster {name} is not Ready after {timeout_s:.0f} s: {how_far}"
+                )
+            time.sleep(_POLL_S)
+    finally:
+        api.close()
+
+
+def _minor_version(api: ApiClient) -> str | None:
+    said = api.get_json("/version") or {}
+    match = re.match(r"v(\d+\.\d+)\.", str(said.get("gitVersion")))
+    return match[1] if match else None
+
+
+def _is_ready(node: dict[str, object] | None) -> bool:
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in diagnosis.conditions(node)
+    )
+
+
+def _takes_pods(node: dict[str, object] | None, api: ApiClient) -> bool:
+    """Ready is the kubelet's word; controllers must have seen it, and made an account."""
+    spec = (node or {}).get("spec")
+    if not isinstance(spec, dict) or spec.get("taints"):
+        return False
+    status, _ = api.get("/api/v1/namespaces/default/serviceaccounts/default")
+    return status == 200

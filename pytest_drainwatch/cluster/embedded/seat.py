@@ -1,0 +1,123 @@
+"""A seat inside of a pod: its network namespace, and addresses of its own there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from pytest_drainwatch.cluster import ClusterError, Seat
+from pytest_drainwatch.cluster.embedded import machine, runtime
+
+LINK = "eth0"
+# One for each prober: TCP and UDP.
+FURTHER = 2
+_COMMAND_TIMEOUT_S = 10.0
+
+
+def take(uid: str, *, node_pid: int, pods: IPv4Network, cluster: str) -> Seat:
+    """A seat in the pod *uid* of the node whose PID 1 is *node_pid* and whose pods have *pods*.
+
+    Raises:
+        ClusterError: no process of that pod runs, it has no address of its own, no address
+            is free, or Services cannot be reached from a pod on this machine.
+    """
+    if not machine.filters_bridges():
+        raise ClusterError(
+            "a ClusterIP cannot be reached from a pod on this machine: replies between pods of"
+            " one node bypass the packet filter (no /proc/sys/net/bridge). Expected the kernel"
+            " module br_netfilter. Try: modprobe br_netfilter; or use access 'nodeport'"
+        )
+    process = _oldest_process(uid)
+    if process is None:
+        raise ClusterError(
+            f"no process of pod {uid} runs in cluster {cluster}: expected a pod that is Running."
+            " See: kubectl get pods --all-namespaces -o wide"
+        )
+    prefix = ("nsenter", f"--net=/proc/{process}/ns/net", "--")
+    own = _address(prefix)
+    if own is None or own not in pods:
+        raise ClusterError(
+            f"pod {uid} has address {own} on {LINK}: expected one of {pods}, the pods' own"
+            " network. Leave out hostNetwork"
+        )
+    store = Path(f"/proc/{node_pid}/root{runtime.IPAM}/{runtime.NETWORK}")
+    further = _reserve(store, own, pods)
+    for address in further:
+        _run((*prefix, "ip", "address", "add", f"{address}/32", "dev", LINK))
+    addresses = (str(own), *map(str, further))
+    return Seat(
+        prefix=prefix,
+        addresses=addresses,
+        note=f"client pod {own}: {' and '.join(addresses[1:])} added to its {LINK}, for the"
+        " probers (reserved in host-local's own store until the pod ends)",
+    )
+
+
+def _oldest_process(uid: str) -> int | None:
+    """The pod's first process, its sandbox's, as the host numbers it.
+
+    The pod's cgroup folder is ``pod<uid>``, or systemd's spelling of it.
+    """
+    names = (f"pod{uid}", f"pod{uid.replace('-', '_')}")
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                cgroups = (folder / "cgroup").read_text()
+                if any(name in cgroups for name in names):
+                    started = (folder / "stat").read_text().rpartition(")")[2].split()[19]
+                    found.append((int(started), int(folder.name)))
+    return min(found)[1] if found else None
+
+
+def _address(prefix: tuple[str, ...]) -> IPv4Address | None:
+    shown = json.loads(_run((*prefix, "ip", "-json", "-4", "address", "show", "dev", LINK)))
+    for link in shown:
+        for info in link.get("addr_info", ()):
+            return IPv4Address(info["local"])
+    return None
+
+
+def _reserve(store: Path, own: IPv4Address, pods: IPv4Network) -> list[IPv4Address]:
+    """Take free addresses in the way in which host-local takes them: a file for each.
+
+    From the top, which it hands out last. What names the pod's sandbox is freed with it.
+    """
+    try:
+        sandbox = (store / str(own)).read_bytes()
+        reserved: list[IPv4Address] = []
+        for address in reversed(list(pods.hosts())):
+            with contextlib.suppress(FileExistsError), (store / str(address)).open("xb") as file:
+                file.write(sandbox)
+                reserved.append(address)
+            if len(reserved) == FURTHER:
+                return reserved
+    except OSError as error:
+        raise ClusterError(
+            f"no address can be reserved for the probers: {error}. Expected the store of the"
+            f" CNI plugin host-local, with a file for {own}"
+        ) from error
+    raise ClusterError(
+        f"the node's pod range {pods} has no {FURTHER} free addresses: expected some beside"
+        " those of its pods. Run fewer pods"
+    )
+
+
+def _run(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=_COMMAND_TIMEOUT_S
+        )
+    except subprocess.CalledProcessError as error:
+        raise ClusterError(
+            f"`{' '.join(command)}` failed: {error.stderr.strip()}. Expected the pod to run on;"
+            " see its state: kubectl get pods --all-namespaces"
+        ) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ClusterError(
+            f"`{' '.join(command)}` could not be run: {error}. See: drainwatch doctor"
+        ) from error
+    return done.stdout

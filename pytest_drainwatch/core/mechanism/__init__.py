@@ -1,0 +1,1 @@
+"""What the node's kernel and kube-proxy did with a flow: evidence beside the verdict."""

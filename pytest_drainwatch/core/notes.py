@@ -1,0 +1,134 @@
+"""What a report has to say in words: what was not measured, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pytest_drainwatch.core import transitions
+from pytest_drainwatch.core.document import FlowReport, Integrity
+from pytest_drainwatch.core.flow.classify import Mechanism, Role
+from pytest_drainwatch.core.moments import Moments, Start
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.probing.document import NewConnections
+from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.transitions import Transition
+from pytest_drainwatch.core.udp.continuity import PhaseKind
+
+
+def notes(
+    recording: Recording,
+    start: Start,
+    moments: Moments,
+    flows: Sequence[FlowReport],
+    changes: Sequence[Transition],
+) -> Iterator[str]:
+    """What the trial's own numbers lack, and why."""
+    if recording.damage:
+        yield f"the recording is damaged: {recording.damage}"
+    if start.control:
+        yield from _of_a_control(start, changes)
+        return
+    if moments.sigterm is None:
+        yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"
+    if moments.pods > 1:
+        yield (
+            f"{moments.pods} pods were terminated: each instant is that of the first of them, and "
+            "differences that would mix two pods are null"
+        )
+    seen = recording.observations
+    silent = start.targets - {o.subject for o in seen if o.event is Event.SIGTERM_RECEIVED}
+    if moments.sigterm is not None and silent:
+        yield (
+            f"{len(silent)} of {moments.pods} target pods told of no SIGTERM: the first one may "
+            "have been theirs, so its lower bound is the trigger"
+        )
+    missing = {
+        "endpoint ready:false": moments.ready_false,
+        "endpoint removal": moments.endpoint_removed,
+        "container termination": moments.container_terminated,
+    }
+    for name, moment in missing.items():
+        if moment is None and moment is moments.ready_false and _kept_ready(recording):
+            yield (
+                f"{name} of a target pod is null: with publishNotReadyAddresses an endpoint is "
+                "ready for as long as it is listed"
+            )
+        elif moment is None:
+            yield f"{name} of a target pod was not seen within the observation window: null"
+    restarted = [c for c in changes if c.event == transitions.CONTAINER_RESTARTED]
+    for change in restarted:
+        yield f"a container restarted during the trial: {change.detail}"
+    open_targets = [f.id for f in flows if f.role is Role.TARGET and f.terminal_ns is None]
+    if open_targets:
+        yield (
+            f"{len(open_targets)} target flow(s) had no end within the observation window, so "
+            "'last flow' values are null: "
+            f"{', '.join(open_targets[:5])}{' …' if len(open_targets) > 5 else ''}"
+        )
+    for blocked in start.blocked:
+        yield f"the API refused the trigger first: {blocked.data.get('message')}"
+
+
+def about_new_connections(
+    found: Sequence[NewConnections], config: Mapping[str, object]
+) -> Iterator[str]:
+    """Why there are none, if there are none."""
+    if found:
+        return
+    if config.get("probe_interval_ms") is None:
+        yield "no new connections were tried: whether any would have failed is not known"
+    else:
+        yield (
+            "new connections were asked for and the recording tells of none: whether any failed "
+            "is not known"
+        )
+
+
+def integrity(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> Integrity:
+    """Whether anybody answered who is not of the workload, whatever the counts."""
+    foreign = any(_met_a_foreigner(flow) for flow in flows) or any(
+        prober.results.get(Result.FOREIGN) or prober.results_before.get(Result.FOREIGN)
+        for prober in found
+    )
+    return Integrity.FOREIGN_RESPONDER if foreign else Integrity.OK
+
+
+def degraded(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> Iterator[str]:
+    """In what our own machine fell short of what was asked of it."""
+    limited = sum(flow.mechanism is Mechanism.CLIENT_LIMIT for flow in flows)
+    if limited:
+        yield f"{limited} flow(s) met a limit of our own machine (client-limit)"
+    for prober in found:
+        tries = [
+            each.get(Result.CLIENT_LIMIT, 0) for each in (prober.results, prober.results_before)
+        ]
+        if sum(tries):
+            yield (
+                f"{prober.prober}: {sum(tries)} attempt(s) met a limit of our own machine "
+                "(client-limit): they are in no rate and no window"
+            )
+
+
+def _met_a_foreigner(flow: FlowReport) -> bool:
+    phases = flow.continuity.phases if flow.continuity else ()
+    return flow.mechanism is Mechanism.FOREIGN_RESPONDER or any(
+        phase.kind is PhaseKind.FOREIGN for phase in phases
+    )
+
+
+def _kept_ready(recording: Recording) -> bool:
+    config = recording.header.scenario.get("config")
+    return isinstance(config, Mapping) and config.get("publish_not_ready_addresses") is True
+
+
+def _of_a_control(start: Start, changes: Iterable[Transition]) -> Iterator[str]:
+    """Nothing was to be terminated: what was, disturbed the control."""
+    gone = {
+        change.name
+        for change in changes
+        if change.event == transitions.POD_DELETION_TIMESTAMP_SET
+        and change.received_ns >= start.t0_ns
+    }
+    if gone:
+        yield f"nothing was to be terminated, and somebody deleted {', '.join(sorted(gone))}"

@@ -1,0 +1,187 @@
+"""Recorded runs of attempts, and what is known of the ones inside a run.
+
+Of the first and the last attempt of a run the begin is known exactly. One between
+them was begun in a later slot than those before it, never before its slot's time and no
+later after it than any attempt; of its duration only bounds are known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, text
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.result import Result
+
+_RESULTS = {str(result): result for result in Result}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When attempts are due, and by how much each was late at most."""
+
+    epoch_ns: int
+    period_ns: int
+    late_ns: int
+
+    def slot_ns(self, slot: int) -> int:
+        """The time of a slot."""
+        return self.epoch_ns + slot * self.period_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """``count`` attempts in the order of their slots that went the same way."""
+
+    result: Result
+    responder: str  # the pod's uid; empty if nobody answered
+    errno: str | None
+    first_slot: int
+    last_slot: int
+    count: int
+    first_ns: int
+    last_ns: int
+    first_took_ns: int
+    last_took_ns: int
+    took_max_ns: int
+    schedule: Schedule | None
+
+    @classmethod
+    def read(cls, seen: Observation, schedule: Schedule | None) -> Self | None:
+        """The run that was recorded; None if it cannot be one."""
+        data = seen.data
+        result = _RESULTS.get(text(data.get("result")))
+        count = integer_or_none(data.get("count"))
+        if result is None or count is None or count < 1:
+            return None
+        first_ns = integer(data.get("first_ns"), seen.at.lo)
+        first_slot = integer(data.get("first_slot"), first_ns)
+        known_ns = max(0, seen.at.hi - first_ns)
+        took_max_ns = integer(data.get("took_max_ns"), known_ns)
+        run = cls(
+            result=result,
+            responder=text(data.get("responder")).partition("/")[0],
+            errno=text(data.get("errno")) or None,
+            first_slot=first_slot,
+            last_slot=integer(data.get("last_slot"), first_slot + count - 1),
+            count=count,
+            first_ns=first_ns,
+            last_ns=integer(data.get("last_ns"), first_ns if count == 1 else seen.at.hi),
+            first_took_ns=integer(data.get("first_took_ns"), took_max_ns),
+            last_took_ns=integer(data.get("last_took_ns"), took_max_ns),
+            took_max_ns=took_max_ns,
+            schedule=schedule,
+        )
+        if run.last_slot - run.first_slot < count - 1:
+            return None
+        took = (run.first_took_ns, run.last_took_ns)
+        return (
+            run if first_ns <= run.last_ns and 0 <= min(took) <= max(took) <= took_max_ns else None
+        )
+
+    def begun_lo(self, k: int) -> int:
+        """Attempt ``k`` (from 0) was not begun before this."""
+        if k == self.count - 1:
+            return self.last_ns
+        if k == 0 or self.schedule is None:
+            return self.first_ns
+        due_ns = self.schedule.slot_ns(self.first_slot + k)
+        return min(self.last_ns, max(self.first_ns, due_ns))
+
+    def over_hi(self, k: int) -> int:
+        """The result of attempt ``k`` was known by then; never falls with ``k``."""
+        if k == 0:
+            return self.first_ns + self.first_took_ns
+        begun_ns = self.last_ns
+        if self.schedule is not None and k < self.count - 1:
+            due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k))
+            begun_ns = min(begun_ns, max(self.first_ns, due_ns + self.schedule.late_ns))
+        return begun_ns + self.took_max_ns
+
+    def hull(self, first: int, end: int) -> Interval:
+        """A stretch that holds the attempts from ``first`` up to ``end``, without that one."""
+        lo = self.begun_lo(first)
+        return Interval(lo, max(lo, self.over_hi(end - 1)))
+
+    def first_not_over(self, at_ns: int) -> int:
+        """All attempts before this one were surely over before ``at_ns``."""
+        return bisect_left(range(self.count), at_ns, key=self.over_hi)
+
+    def first_begun_after(self, at_ns: int) -> int:
+        """This attempt and all later ones were surely begun after ``at_ns``."""
+        return bisect_right(range(self.count), at_ns, key=self.begun_lo)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prober:
+    """One prober's recorded runs, in the order of their slots, and what it told of itself.
+
+    ``lost`` attempts were made and are in no run that can be read; None: not known. An
+    attempt lasts no longer than ``patience_ns``, and all were made within ``started_ns`` and
+    ``stopped_ns``.
+    """
+
+    name: str
+    proto: Proto
+    interval_ns: int | None
+    source: str | None
+    runs: tuple[Run, ...]
+    lost: int | None
+    patience_ns: int | None
+    started_ns: int
+    stopped_ns: int
+    missed_slots: int | None
+    late_p99_ns: int | None
+    late_max_ns: int | None
+
+    def begun_ns(self, over_ns: int) -> int:
+        """An attempt that was over at ``over_ns``, or later, was not begun before this."""
+        if self.patience_ns is None or self.late_max_ns is None:
+            return self.started_ns
+        return max(self.started_ns, over_ns - self.patience_ns - self.late_max_ns)
+
+
+def probers(seen: Iterable[Observation]) -> Iterator[Prober]:
+    """Every prober that the recording tells of, by name."""
+    runs: dict[str, list[Observation]] = {}
+    summaries: dict[str, Observation] = {}
+    for o in seen:
+        if o.event is Event.NEW_CONNECTIONS:
+            runs.setdefault(o.subject, []).append(o)
+        elif o.event is Event.PROBER_SUMMARY:
+            summaries[o.subject] = o
+    for name in sorted(runs.keys() | summaries.keys()):
+        yield _prober(name, runs.get(name, []), summaries.get(name))
+
+
+def _prober(name: str, recorded: list[Observation], summary: Observation | None) -> Prober:
+    told = summary.data if summary else {}
+    period_ns = integer_or_none(told.get("period_ns"))
+    period_ns = period_ns if period_ns and period_ns > 0 else None
+    epoch_ns = integer_or_none(told.get("epoch_ns"))
+    late_max_ns = integer_or_none(told.get("late_max_ns"))
+    schedule = None
+    if period_ns is not None and epoch_ns is not None and late_max_ns is not None:
+        schedule = Schedule(epoch_ns=epoch_ns, period_ns=period_ns, late_ns=max(0, late_max_ns))
+    found = {run.first_slot: run for o in recorded if (run := Run.read(o, schedule)) is not None}
+    runs = tuple(found[slot] for slot in sorted(found))
+    made = integer_or_none(told.get("attempts"))
+    return Prober(
+        name=name,
+        proto=Proto.UDP if name.startswith(Proto.UDP) else Proto.TCP,
+        interval_ns=period_ns,
+        source=text(told.get("source")) or None,
+        runs=runs,
+        lost=None if made is None else max(0, made - sum(run.count for run in runs)),
+        patience_ns=integer_or_none(told.get("patience_ns")),
+        started_ns=min(o.at.lo for o in (*recorded, *([summary] if summary else []))),
+        stopped_ns=max(o.at.hi for o in (*recorded, *([summary] if summary else []))),
+        missed_slots=integer_or_none(told.get("missed_slots")),
+        late_p99_ns=integer_or_none(told.get("late_p99_ns")),
+        late_max_ns=late_max_ns,
+    )

@@ -1,0 +1,131 @@
+"""What a report says of new connections: values, with the field names of report.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.interval import Bounds
+from pytest_drainwatch.core.probing.result import Result
+
+
+class Doubt(StrEnum):
+    """Why an attempt that was tried is not judged; beside the results (probing/result)."""
+
+    CLIENT_STALL = "client-stall"  # unanswered, and we could not look for some of that time
+    STRANGER = "stranger"  # answered by a pod that was never seen: the watch had a gap
+
+
+FAILED = frozenset(
+    {
+        Result.REFUSED,
+        Result.RESET,
+        Result.TIMEOUT,
+        Result.NEVER_SERVED,
+        Result.UNREACHABLE,
+        Result.FOREIGN,
+    }
+)
+
+Fate = Result | Doubt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """An exact 95 % interval (Clopper-Pearson) of a rate from 0 to 1.
+
+    Where none failed (or all), the 5 % are all on the one side that is in question.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredBy:
+    """Attempts since t = 0 that one pod answered.
+
+    The counts of those after its deletion timestamp, and after its endpoint's ready:false,
+    have bounds: when exactly that was is known within bounds. None: it was not seen.
+    """
+
+    pod_uid: str
+    pod: str | None
+    role: Role
+    attempts: int
+    by_terminating: tuple[int, int] | None = None
+    after_unready: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedFailing:
+    """From the first failed attempt since t = 0 to the last one, in ns since t = 0.
+
+    An attempt failed somewhere between its begin and its result; the failed ones that were
+    seen were begun from ``begun_ns[0]`` to ``begun_ns[1]``. ``attempts`` are those judged
+    from the first to the last, ``failures`` those of them that failed.
+    """
+
+    begun_ns: Bounds
+    first_ns: Bounds
+    last_ns: Bounds
+    lasts_ns: Bounds
+    attempts: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRun:
+    """Attempts in a row with one fate, whoever answered: ``at_ns`` holds all of them."""
+
+    result: str
+    errno: str | None
+    count: int
+    at_ns: Bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewConnections:
+    """What one prober met.
+
+    ``attempts`` are those since t = 0 that the workload answered or failed; ``results``
+    names their fates, and apart from them those that say nothing about the workload:
+    ``client-limit``, ``unfinished``, ``client-stall``, ``stranger``. An attempt that was
+    under way at t = 0 belongs to the time since if it failed, and before if it was answered;
+    ``*_before`` count those.
+    ``failure_rate`` holds whatever became of the attempts that are not judged or lost.
+
+    ``by_terminating`` counts answers of target pods that surely came after their deletion
+    timestamps, and ``after_unready`` after ready:false: at least so many; the bounds stand
+    in ``answered_by``. ``last_answered_ns`` is the last attempt that was answered.
+    ``missed_slots`` and ``late_*`` are of the whole trial; ``lost`` attempts were made and
+    are not in the recording (None: it does not tell how many were made).
+    """
+
+    prober: str
+    proto: Proto
+    interval_ns: int | None
+    source: str | None
+    attempts: int
+    failed: int
+    failure_rate: Rate | None
+    results: Mapping[str, int]
+    not_judged: int = 0
+    lost: int | None = None
+    results_before: Mapping[str, int] = field(default_factory=dict)
+    attempts_before: int = 0
+    failed_before: int = 0
+    observed_failing: ObservedFailing | None = None
+    last_answered_ns: Bounds | None = None
+    answered_by: tuple[AnsweredBy, ...] = ()
+    by_terminating: int = 0
+    after_unready: int = 0
+    missed_slots: int | None = None
+    late_p99_ns: int | None = None
+    late_max_ns: int | None = None
+    runs: tuple[AttemptRun, ...] = ()
+    runs_left_out: int = 0
+    notes: tuple[str, ...] = ()

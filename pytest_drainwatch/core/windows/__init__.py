@@ -1,0 +1,1 @@
+"""How long a target pod was advertised, ready, a last resort, and dead but listed."""

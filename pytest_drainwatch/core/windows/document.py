@@ -1,0 +1,50 @@
+"""What a report says of a target pod's windows: values, with the field names of report.json.
+
+All times are in ns since t = 0. A window opens at t = 0 if it was open then. An end lies
+between what must have preceded it and the receipt of the frame that showed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_drainwatch.core.interval import Bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A window; ``lasts_ns`` is a duration. None: not seen, and the note says why."""
+
+    opens_ns: Bounds | None
+    closes_ns: Bounds | None = None
+    lasts_ns: Bounds | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodWindows:
+    """The windows of one target pod.
+
+    ``advertised``: listed in any slice. ``ready_routable``: ready, so that kube-proxy leads
+    new connections to it. ``fallback_routable``: serving and terminating while no endpoint
+    of the Service is ready, so that kube-proxy falls back to it; there can be several, and
+    None says that it is not known. ``dead_endpoint``: from the end of the pod's last TCP
+    flow to the removal of its endpoint; negative where the endpoint went first.
+
+    The instants beside them: ``removed_by_family_ns`` for each address family that the
+    slices name; an endpoint is gone with the last of them.
+    """
+
+    pod_uid: str
+    pod: str | None
+    advertised: Span
+    ready_routable: Span
+    fallback_routable: tuple[Span, ...] | None
+    dead_endpoint: Span
+    deletion_ns: Bounds | None = None
+    terminating_ns: Bounds | None = None
+    ready_false_ns: Bounds | None = None
+    removed_ns: Bounds | None = None
+    removed_by_family_ns: Mapping[str, Bounds] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

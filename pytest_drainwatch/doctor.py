@@ -1,0 +1,129 @@
+"""``drainwatch doctor``: what this machine has and lacks; with ``--trial`` also whether the
+instrument tells right from wrong here, by trials whose outcomes are known beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_drainwatch.controls import CONTROLS, Control
+from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
+
+DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
+# Of the options those that say where, and not what: the controls are what they are.
+PLACE = ("cluster", "kubeconfig", "context", "kube-bin", "probe-image", "out", "keep")
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to an argparse subparsers object."""
+    doctor = subparsers.add_parser(
+        "doctor", help="say what this machine has and lacks; --trial: test the instrument on it"
+    )
+    doctor.add_argument(
+        "--kube-version",
+        "--dw-kube-version",
+        action="append",
+        metavar="V",
+        help="Kubernetes minor version (1.37); may be repeated",
+    )
+    doctor.add_argument(
+        "--trial",
+        action="store_true",
+        help="run the control trials: nothing may be lost without a trigger, and every outcome "
+        "must be told where it is known (about 2 minutes)",
+    )
+    for option in OPTIONS:
+        if option.name in PLACE:
+            doctor.add_argument(
+                f"--{option.name}",
+                f"--dw-{option.name}",
+                dest=option.dest,
+                metavar=option.metavar,
+                help=f"with --trial: {option.help}",
+            )
+    doctor.set_defaults(run=_doctor)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    if arguments.trial:
+        return _try(arguments)
+    from pytest_drainwatch.cluster import ClusterError, ClusterSettings
+    from pytest_drainwatch.cluster.embedded import doctor
+
+    try:
+        checks = doctor.examine(arguments.kube_version or [ClusterSettings().kube_version])
+    except ClusterError as error:
+        return _fail(CANNOT, str(error))
+    for check in checks:
+        print(check.line())
+    return DONE if all(check.good for check in checks) else CANNOT
+
+
+def _try(arguments: argparse.Namespace) -> int:
+    from pytest_drainwatch import interrupts
+    from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.pool import ClusterPool
+    from pytest_drainwatch.progress import PlainProgress
+    from pytest_drainwatch.results import claim_folder, new_run_id
+    from pytest_drainwatch.trial import TrialVoid, run_trial
+
+    versions = arguments.kube_version or []
+    if len(versions) > 1:
+        return _fail(USAGE, f"--kube-version is given {len(versions)} times; --trial takes one")
+
+    def from_command_line(option: Option) -> object:
+        if option.name == "kube-version":
+            return versions[0] if versions else None
+        return getattr(arguments, option.dest, None)
+
+    try:
+        settings = resolve({"command line": from_command_line, "environment": from_environment})
+        asked = [settings.apply(control.scenario) for control in CONTROLS]
+    except (OptionError, ValueError) as error:
+        return _fail(USAGE, str(error))
+    progress, run_id, wrong = PlainProgress(), new_run_id(), 0
+
+    def keep() -> bool:
+        return settings.keeps(failed=wrong > 0)
+
+    try:
+        with (
+            interrupts.raised(),
+            ClusterPool(
+                settings, settings.out / run_id / "cluster", progress.line, keep=keep
+            ) as pool,
+            pool.lease(asked[0].cluster) as cluster,
+        ):
+            for control, scenario in zip(CONTROLS, asked, strict=True):
+                folder = claim_folder(settings.out, run_id, scenario.id)
+                trial = run_trial(
+                    cluster, scenario, folder=folder, keep=settings.keeps, progress=progress
+                )
+                found = control.judge(trial.report.trial)
+                wrong += bool(found)
+                for line in told(control, found):
+                    print(line, flush=True)
+    except OSError as error:
+        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
+    except (ClusterError, TrialVoid) as error:
+        return _fail(CANNOT, f"void: {error}")
+    except KeyboardInterrupt:
+        return _fail(130, "interrupted; the recordings so far are kept")
+    print(
+        f"{len(CONTROLS) - wrong} of {len(CONTROLS)} controls as expected; {settings.out / run_id}"
+    )
+    return BROKEN if wrong else DONE
+
+
+def told(control: Control, found: Sequence[str]) -> Iterator[str]:
+    """What a control showed, a line each."""
+    yield f"{'✗' if found else '✓'} {control.name}: {control.shows}"
+    yield from (f"    {line}" for line in found)
+
+
+def _fail(code: int, text: str) -> int:
+    print(f"drainwatch: {text}", file=sys.stderr)
+    return code

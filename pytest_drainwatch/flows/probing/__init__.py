@@ -1,0 +1,5 @@
+"""Trying new connections while the flows are held: who is served, and how the others fail.
+
+Start reading in ``prober.py``. What is tried is in ``attempt.py``; ``runs.py`` writes
+thousands of results in a few lines.
+"""

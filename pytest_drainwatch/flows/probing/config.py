@@ -1,0 +1,75 @@
+"""What a prober is told to try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.flows.fields import (
+    ConfigError,
+    check_address,
+    check_number,
+    check_object,
+    check_present,
+    check_same_family,
+)
+
+PROTOS = ("tcp", "udp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProberConfig:
+    """A new connection to ``address`` every ``interval_ns``, each given up after ``patience_ns``.
+
+    The patience is a second because Linux sends a lost SYN again after a second: who is
+    answered later than that has lost its first one.
+    """
+
+    proto: str
+    address: str
+    port: int
+    interval_ns: int
+    source_address: str | None = None
+    patience_ns: int = NS_PER_S
+
+    @property
+    def subject(self) -> str:
+        """What its observations are about."""
+        return f"{self.proto}-new"
+
+    @property
+    def open_at_once(self) -> int:
+        """So many attempts may wait for their result, each with a descriptor and a port."""
+        return self.patience_ns // self.interval_ns + 1
+
+    @property
+    def attempts_per_s(self) -> float:
+        """How many are made in a second."""
+        return NS_PER_S / self.interval_ns
+
+
+def parse_probers(raw: object) -> tuple[ProberConfig, ...]:
+    """The probers of a configuration. Raises :class:`ConfigError`."""
+    if not isinstance(raw, list):
+        raise ConfigError(f"probers is {str(raw)[:80]}; expected a list")
+    probers = tuple(_prober(f"probers[{number}]", one) for number, one in enumerate(raw))
+    protos = [prober.proto for prober in probers]
+    if len(set(protos)) < len(protos):
+        raise ConfigError(f"probers are for {', '.join(protos)}; expected one per proto at most")
+    return probers
+
+
+def _prober(name: str, raw: object) -> ProberConfig:
+    known = check_object(name, raw, {f.name for f in fields(ProberConfig)})
+    check_present(name, known, {"proto", "address", "port", "interval_ns"})
+    if known["proto"] not in PROTOS:
+        raise ConfigError(f"{name}.proto is {known['proto']!r}; expected tcp or udp")
+    check_address(f"{name}.address", known["address"])
+    known["address"] = str(ip_address(str(known["address"])))  # as sockets name it
+    source = known.get("source_address")
+    check_same_family(f"{name}.source_address", source, f"{name}.address", known["address"])
+    check_number("port", known, 1, 65535, prefix=f"{name}.")
+    check_number("interval_ns", known, NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
+    check_number("patience_ns", known, 10 * NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
+    return ProberConfig(**known)  # type: ignore[arg-type]

@@ -1,0 +1,232 @@
+"""New connections on an open-loop schedule, and their books.
+
+Slot ``n`` lies at ``epoch + n * interval``. An attempt never waits for the one before it,
+and a slot that is missed by a whole interval is counted and not made up for. One timer
+serves the slots and the deadlines, and one epoll descriptor within the loop's own all
+sockets: to the loop a prober is a timer and a reader, whatever the rate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import monotonic_ns
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows.lateness import Book
+from pytest_drainwatch.flows.probing.attempt import Attempt, TcpAttempt, UdpAttempt
+from pytest_drainwatch.flows.probing.config import ProberConfig
+from pytest_drainwatch.flows.probing.ports import SourcePorts
+from pytest_drainwatch.flows.probing.runs import Runs
+
+Emit = Callable[[Observation], None]
+
+PER_TURN = 16  # results or deadlines; then the flows' sockets are polled again
+# Probers of one interval, or of multiples of it, are not in step.
+APART_NS = 1_250_000
+LEAD_NS = 2 * NS_PER_MS
+# Two patiences: one that was accepted late is given one of its own. Who stops us waits longer.
+END_PATIENCE_S = 2.0
+_EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
+
+
+class Prober:
+    """Tries one address with one protocol."""
+
+    def __init__(self, config: ProberConfig, loop: asyncio.AbstractEventLoop, emit: Emit) -> None:
+        self.config = config
+        self._loop = loop
+        self._emit = emit
+        self._slots = Book()
+        self._runs = Runs(config.subject, config.proto, emit)
+        self._new = _attempts(config)
+        self._epoll = select.epoll()
+        self._by_fd: dict[int, Attempt] = {}
+        # In slot order, from the oldest that waits for its result: results are booked in order.
+        self._open: deque[Attempt] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._epoch_ns = 0
+        self._next_slot = 0
+        self._attempts = 0
+        self._ended_ns: int | None = None  # since when nothing more is begun
+        self._done = asyncio.Event()
+
+    def start(self, epoch_ns: int) -> None:
+        """Begin with slot 0 at ``epoch_ns``."""
+        self._epoch_ns = epoch_ns
+        self._loop.add_reader(self._epoll.fileno(), self._on_ready)
+        self._arm()
+
+    async def end(self) -> None:
+        """Begin no further attempt, and wait for the results of those that are open."""
+        self._ended_ns = monotonic_ns()
+        self._book()
+        await self._done.wait()
+
+    def finish(self, at_ns: int) -> None:
+        """Write what is known by now; what is not is unfinished."""
+        if self._timer is None:
+            self._epoll.close()
+            return
+        self._timer.cancel()
+        self._loop.remove_reader(self._epoll.fileno())
+        for attempt in self._open:
+            if attempt.result is None:
+                attempt.abandon()
+        self._book()
+        self._runs.close()
+        self._epoll.close()
+        # A slot that was due just now is neither taken nor missed.
+        ended_ns = self._ended_ns or at_ns
+        self._skip(ended_ns - self.config.interval_ns, ended_ns)
+        told = self._slots.told()
+        del told["sends"]
+        self._emit(
+            Observation(
+                source=Source.CLIENT,
+                event=Event.PROBER_SUMMARY,
+                at=Interval(self._epoch_ns, max(ended_ns, self._epoch_ns)),
+                subject=self.config.subject,
+                data={
+                    "proto": self.config.proto,
+                    "period_ns": self.config.interval_ns,
+                    "epoch_ns": self._epoch_ns,
+                    "patience_ns": self.config.patience_ns,
+                    "source": self.config.source_address,
+                    "attempts": self._attempts,
+                    "unfinished": self._runs.counts[Result.UNFINISHED],
+                    **told,
+                },
+            )
+        )
+
+    def status(self) -> dict[str, object]:
+        """For the conductor; ``last`` is the newest result in the order of slots."""
+        return {
+            "attempts": self._attempts,
+            "answered": self._runs.counts[Result.ANSWERED],
+            "finished": self._runs.counts.total(),
+            "last": self._runs.last,
+        }
+
+    def _slot_ns(self, slot: int) -> int:
+        return self._epoch_ns + slot * self.config.interval_ns
+
+    def _arm(self) -> None:
+        # Once it is ending the timer still looks after the deadlines.
+        due_ns = self._slot_ns(self._next_slot)
+        if self._ended_ns is not None:
+            due_ns = monotonic_ns() + self.config.interval_ns
+        for attempt in self._open:
+            if attempt.result is None:
+                due_ns = min(due_ns, attempt.deadline_ns)
+                # Those behind it are later, unless this one has been given more time.
+                if attempt.deadline_ns == attempt.begun_ns + self.config.patience_ns:
+                    break
+        self._timer = self._loop.call_at(due_ns / NS_PER_S, self._on_time)
+
+    def _on_time(self) -> None:
+        now_ns = monotonic_ns()
+        if self._ended_ns is None:
+            self._skip(now_ns - self.config.interval_ns, now_ns)
+            if self._slot_ns(self._next_slot) <= now_ns:
+                self._try()
+        self._expire(monotonic_ns())
+        self._book()
+        self._arm()
+
+    def _skip(self, until_ns: int, now_ns: int) -> None:
+        """Slots up to ``until_ns`` that were not taken are missed."""
+        missed = (until_ns - self._slot_ns(self._next_slot)) // self.config.interval_ns + 1
+        if missed > 0:
+            late_ns = now_ns - self._slot_ns(self._next_slot)
+            self._slots.miss(late_ns, self.config.interval_ns, missed)
+            self._next_slot += missed
+
+    def _try(self) -> None:
+        attempt = self._new(self._next_slot)
+        attempt.begin()
+        self._slots.lateness.add(max(0, attempt.begun_ns - self._slot_ns(attempt.slot)))
+        self._next_slot += 1
+        self._attempts += 1
+        self._open.append(attempt)
+        if attempt.result is None:
+            self._by_fd[attempt.fd] = attempt
+            # Once, for everything; a socket that is ready already is reported as well.
+            self._epoll.register(attempt.fd, _EDGES)
+
+    def _on_ready(self) -> None:
+        for fd, flags in self._epoll.poll(0, PER_TURN):
+            attempt = self._by_fd[fd]
+            attempt.advance(readable=bool(flags & ~select.EPOLLOUT))
+            if attempt.result is not None:
+                del self._by_fd[fd]
+        self._book()
+
+    def _expire(self, now_ns: int) -> None:
+        left = PER_TURN
+        for attempt in self._open:
+            if attempt.begun_ns + self.config.patience_ns > now_ns or not left:
+                break
+            if attempt.result is None and attempt.deadline_ns <= now_ns:
+                left -= 1
+                attempt.expire()
+                if attempt.result is not None:
+                    del self._by_fd[attempt.fd]
+
+    def _book(self) -> None:
+        """Book from the oldest on as long as results are known."""
+        waiting = self._open
+        while waiting and (settled := waiting[0].settled()) is not None:
+            waiting.popleft()
+            self._runs.add(settled)
+        if self._ended_ns is not None and not waiting:
+            self._done.set()
+
+
+def _attempts(config: ProberConfig) -> Callable[[int], Attempt]:
+    """Makes the attempt of a slot."""
+    if config.proto == "tcp":
+        return partial(TcpAttempt, config)
+    ports = SourcePorts()
+    return lambda slot: UdpAttempt(config, slot, ports)
+
+
+class Probers:
+    """All probers of an agent."""
+
+    def __init__(
+        self, configs: Sequence[ProberConfig], loop: asyncio.AbstractEventLoop, emit: Emit
+    ) -> None:
+        self._probers = [Prober(config, loop, emit) for config in configs]
+
+    def start(self, grid_ns: int) -> None:
+        """Begin soon, on the grid that the flows' phases count from: no flow has phase 0."""
+        for number, prober in enumerate(self._probers):
+            interval_ns = prober.config.interval_ns
+            apart_ns = monotonic_ns() + LEAD_NS - grid_ns
+            epoch_ns = grid_ns + -(-apart_ns // interval_ns) * interval_ns
+            prober.start(epoch_ns + number * APART_NS)
+
+    async def end(self) -> None:
+        """Begin no further attempt, and wait for the results of those that are open: what
+        was given up in the last second would else be neither answered nor failed.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_PATIENCE_S):
+                await asyncio.gather(*(prober.end() for prober in self._probers))
+
+    def finish(self, at_ns: int) -> None:
+        """Write what is known by now."""
+        for prober in self._probers:
+            prober.finish(at_ns)
+
+    def status(self) -> dict[str, dict[str, object]]:
+        """By subject."""
+        return {prober.config.subject: prober.status() for prober in self._probers}

@@ -1,0 +1,83 @@
+"""What the flow agent is told to hold, and the checks that it really does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pytest_drainwatch import environment, preflight
+from pytest_drainwatch.core.scenario import Flows
+from pytest_drainwatch.flows.config import AgentConfig, Endpoint
+from pytest_drainwatch.flows.probing.config import ProberConfig
+from pytest_drainwatch.flows.process import AgentFailed, AgentStatus, FlowAgent
+from pytest_drainwatch.recorder import Recorder
+from pytest_drainwatch.way import Way
+
+PART = ".flows.jsonl"  # the agent's own part of the recording
+
+
+def agent_config(flows: Flows, way: Way, target: str, folder: Path) -> AgentConfig:
+    """The agent's task: ``flows`` on the pod ``target``, and new connections beside them."""
+
+    def endpoint(port: int, number: int) -> Endpoint:
+        return Endpoint(address=way.address, port=port, flows=number)
+
+    return AgentConfig(
+        record=str(folder / PART),
+        tcp=endpoint(way.tcp, flows.tcp),
+        udp=endpoint(way.udp, flows.udp),
+        udp_one_way=endpoint(way.udp, flows.udp_one_way) if flows.udp_one_way else None,
+        target=target,
+        source_address=way.source(0),
+        tcp_rate_hz=flows.tcp_rate_hz,
+        udp_rate_hz=flows.udp_rate_hz,
+        tcp_sparse_rate_hz=flows.sparse_rates_hz[0],
+        udp_sparse_rate_hz=flows.sparse_rates_hz[1],
+        agents=environment.xdist_workers(),
+        probers=tuple(_probers(flows, way)),
+    )
+
+
+def flow_checks(
+    agent: FlowAgent, wanted: Flows, recorder: Recorder
+) -> list[Callable[[], preflight.Check]]:
+    """What must hold of the flows before anything is measured, in the order of looking."""
+
+    def error() -> str | None:
+        try:
+            agent.check_alive()
+        except AgentFailed as failed:
+            return str(failed)
+        return None
+
+    def look(check: Callable[[AgentStatus], preflight.Check]) -> Callable[[], preflight.Check]:
+        return lambda: check(agent.status())
+
+    def received() -> preflight.Check:
+        return preflight.one_way_received(wanted, recorder.observations(), error())
+
+    return [
+        look(lambda now: preflight.flows_dialled(wanted, now.tcp, now.udp, error())),
+        look(lambda now: preflight.tcp_answered(wanted, now.tcp, error())),
+        look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
+        look(lambda now: preflight.clock_identified(now.clocks, error())),
+        *([received] if wanted.udp_one_way else []),
+        look(lambda now: preflight.new_connections_answered(wanted, now.probers, error())),
+    ]
+
+
+def _probers(flows: Flows, way: Way) -> Iterator[ProberConfig]:
+    """Each from an address of its own: a prober must not use up the flows' refusals (K13)."""
+    asked = (
+        ("tcp", way.tcp, flows.probe_interval_ns),
+        ("udp", way.udp, flows.udp_probe_interval_ns),
+    )
+    for number, (proto, port, interval_ns) in enumerate(asked, 1):
+        if interval_ns is not None:
+            yield ProberConfig(
+                proto=proto,
+                address=way.address,
+                port=port,
+                source_address=way.source(number),
+                interval_ns=interval_ns,
+            )

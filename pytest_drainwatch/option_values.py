@@ -1,0 +1,68 @@
+"""How the text of an option is read; each raises ValueError with what it accepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_UNIT_NS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
+
+
+def parse_duration_ns(text: str) -> int:
+    """``25``, ``25s``, ``500ms`` or ``2m`` in nanoseconds; a bare number is seconds."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("expected a duration such as 25, 25s, 500ms or 2m")
+    return round(float(match[1]) * _UNIT_NS[match[2]])
+
+
+def seconds(text: str) -> int:
+    """A duration as whole seconds."""
+    ns = parse_duration_ns(text)
+    if ns % NS_PER_S:
+        raise ValueError("expected whole seconds, as Kubernetes stores them")
+    return ns // NS_PER_S
+
+
+def milliseconds(text: str) -> int:
+    """A duration as whole milliseconds."""
+    ns = parse_duration_ns(text)
+    if ns % NS_PER_MS:
+        raise ValueError("expected whole milliseconds")
+    return ns // NS_PER_MS
+
+
+def count(text: str) -> int:
+    """A number of things."""
+    if not re.fullmatch(r"\d+", text.strip()):
+        raise ValueError("expected a whole number of 0 or more")
+    return int(text)
+
+
+def one_of(*accepted: str) -> Callable[[str], str]:
+    """What reads one of some words."""
+
+    def parse(text: str) -> str:
+        if text not in accepted:
+            raise ValueError(f"expected one of: {', '.join(accepted)}")
+        return text
+
+    return parse
+
+
+def proxy_mode(text: str) -> str:
+    """One of kube-proxy's modes."""
+    from pytest_drainwatch.core.scenario import ProxyMode
+
+    return one_of(*ProxyMode)(text)
+
+
+def path(text: str) -> Path:
+    """A file or folder; ``~`` is one's home."""
+    if not text.strip():
+        raise ValueError("expected a path")
+    return Path(text).expanduser()

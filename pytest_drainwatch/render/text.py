@@ -1,0 +1,45 @@
+"""Durations and tables as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
+
+NOT_MEASURED = "not measured"
+
+
+def duration(at: Bounds | None) -> str:
+    """A duration with its uncertainty: ``25.04 s`` where the bounds are closer to each other
+    than the last digit shown, else both: ``1.92–2.42 s``.
+    """
+    if at is None:
+        return NOT_MEASURED
+    lo, hi = at
+    seconds = max(abs(lo), abs(hi)) >= NS_PER_S
+    unit, scale, digits = ("s", NS_PER_S, 2) if seconds else ("ms", NS_PER_MS, 0)
+    last_digit = scale // 10**digits
+    if hi - lo < last_digit:
+        return f"{round(hi / last_digit) * last_digit / scale:.{digits}f} {unit}"
+    # Outward: what is shown holds what is meant.
+    low = f"{lo // last_digit * last_digit / scale:.{digits}f}"
+    high = f"{-(-hi // last_digit) * last_digit / scale:.{digits}f}"
+    return f"{low} to {high} {unit}" if lo < 0 else f"{low}–{high} {unit}"
+
+
+def table(
+    rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
+) -> list[str]:
+    """Rows in aligned columns, indented by two; the last column is cut at ``width``."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
+            for i, cell in enumerate(row)
+        ]
+        line = ("  " + "  ".join(cells)).rstrip()
+        lines.append(line if width is None or len(line) <= width else line[: width - 1] + "…")
+    return lines

@@ -1,0 +1,47 @@
+"""What the question scenarios share: windows short enough to ask often, and few words.
+
+The answers with their numbers are in docs/findings.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_drainwatch import App, Behavior, Flows, Scenario
+from pytest_drainwatch.core.interval import NS_PER_S, Bounds
+from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing
+from pytest_drainwatch.core.scenario import Accept
+from pytest_drainwatch.render.terminal import duration
+
+FEW = Flows(tcp=4, udp=4)
+# Goes on accepting while it drains: what most servers do that are told to finish first.
+LISTENING = App(accept_on_drain=Accept.KEEP, drain_ns=5 * NS_PER_S, grace_period_s=10)
+EXITING = App(behavior=Behavior.EXIT_NOW, grace_period_s=10)
+# How late a busy two-core machine may carry out what Kubernetes promises.
+LATE_NS = 1 * NS_PER_S
+
+
+def asked(name: str, app: App, **fields: object) -> Scenario:
+    """A short scenario; its settle time is longer than kube-proxy's minSyncPeriod."""
+    base = Scenario(app=app, flows=FEW, settle_ns=2 * NS_PER_S, name=name)
+    return replace(base, **fields)  # type: ignore[arg-type]
+
+
+def told(found: NewConnections) -> str:
+    """What became of the new connections, for a failing assertion."""
+    return (
+        f"{found.failed} of {found.attempts} new connections failed {dict(found.results)}; "
+        f"failing {duration(found.observed_failing.lasts_ns) if found.observed_failing else '-'}"
+    )
+
+
+def failing(found: NewConnections) -> ObservedFailing:
+    """The window in which new connections failed, of a trial in which some must have."""
+    assert found.observed_failing is not None, told(found)
+    return found.observed_failing
+
+
+def known(value: Bounds | None) -> Bounds:
+    """A measured value's bounds."""
+    assert value is not None, "not measured; the report's notes say why"
+    return value

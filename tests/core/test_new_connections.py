@@ -1,0 +1,378 @@
+"""New connections: attempts in, judged with bounds that hold whatever happened inside a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_drainwatch import report
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import Integrity, TrialReport
+from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.document import FAILED, Doubt, NewConnections
+from pytest_drainwatch.core.probing.judge import RUNS_KEPT
+from pytest_drainwatch.core.probing.result import Result
+from tests.core import story as s
+from tests.core.story import NEW, OLD, at
+from tests.core.tries import PERIOD_MS, Try, prober, tries
+
+MS = NS_PER_MS
+
+
+def trial(
+    *attempts: Sequence[Try], also: Iterable[Observation] = (), missed: int = 0
+) -> TrialReport:
+    """An ordinary drain with new connections beside it."""
+    told = s.recording([s.accepted()], s.cluster(), prober(*attempts, missed=missed), also)
+    return derive(told).trial
+
+
+def judged(
+    *attempts: Sequence[Try], also: Iterable[Observation] = (), missed: int = 0
+) -> NewConnections:
+    (found,) = trial(*attempts, also=also, missed=missed).new_connections
+    return found
+
+
+BEFORE = tries(-5000, 1000)
+REFUSED = tries(100, 14, Result.REFUSED)
+AFTER = tries(170, 600, who=NEW)
+
+
+def test_an_ordinary_gap() -> None:
+    found = judged(BEFORE, tries(0, 20), REFUSED, AFTER, missed=3)
+    assert (found.prober, found.proto, found.interval_ns) == ("tcp-new", "tcp", 5 * MS)
+    assert (found.attempts, found.failed) == (634, 14)
+    assert found.results == {"answered": 620, "refused": 14}
+    assert (found.attempts_before, found.failed_before) == (1000, 0)
+    assert found.missed_slots == 3
+    assert found.lost == 0
+    failing = found.observed_failing
+    assert failing is not None
+    assert failing.first_ns == (100 * MS, 100.5 * MS)
+    assert failing.last_ns == (165 * MS, 165.5 * MS)
+    assert failing.lasts_ns == (64.5 * MS, 65.5 * MS)
+    assert failing.begun_ns == (100 * MS, 165 * MS)
+    assert (failing.attempts, failing.failures) == (14, 14)
+    assert found.last_answered_ns is not None
+    assert found.last_answered_ns[0] > failing.last_ns[1], "it recovered"
+    assert [(run.result, run.count) for run in found.runs] == [
+        ("answered", 1020),
+        ("refused", 14),
+        ("answered", 600),
+    ]
+
+
+def test_none_that_failed_has_a_bound_and_no_window() -> None:
+    found = judged(BEFORE, tries(0, 1600))
+    assert (found.attempts, found.failed) == (1600, 0)
+    assert found.failure_rate is not None
+    assert found.failure_rate.low == 0
+    assert found.failure_rate.high == pytest.approx(0.00187059)
+    assert found.observed_failing is None
+    assert found.notes == ("no attempt failed since the trigger",)
+
+
+def test_nothing_tried_is_not_nothing_failed() -> None:
+    report = derive(s.recording([s.accepted()], s.cluster())).trial
+    assert report.new_connections == ()
+    assert any(note.startswith("no new connections were tried") for note in report.notes)
+
+
+def test_a_prober_that_left_nothing_says_so() -> None:
+    config: dict[str, object] = {"probe_interval_ms": 5.0}
+    report = derive(s.recording([s.accepted()], s.cluster(), config=config)).trial
+    assert any("the recording tells of none" in note for note in report.notes)
+
+
+def test_a_single_failure_lasts_no_time() -> None:
+    found = judged(tries(0, 5), tries(25, 1, Result.RESET), tries(30, 5))
+    assert found.observed_failing is not None
+    assert found.observed_failing.lasts_ns == (0, 0)
+    events = [e.event for e in trial(tries(0, 5), tries(25, 1, Result.RESET)).timeline]
+    assert events.count("new_connections_fail") == 1
+    assert "new_connections_last_failed" not in events
+
+
+def test_a_syn_that_was_under_way_counts_where_it_failed() -> None:
+    """Sent before the trigger, and failed after it, or before it."""
+    after = judged(BEFORE[:-1], [Try(1999, -5, Result.REFUSED, None, 6)], tries(0, 20))
+    assert (after.failed, after.failed_before) == (1, 0)
+    assert after.observed_failing is not None
+    assert after.observed_failing.first_ns == (-5 * MS, 1 * MS)
+    before = judged(BEFORE[:-1], [Try(1999, -5, Result.REFUSED, None, 4)], tries(0, 20))
+    assert (before.failed, before.failed_before) == (0, 1)
+    assert before.observed_failing is None
+    assert any("the path was not clean" in note for note in before.notes)
+
+
+def test_the_timeline_has_the_first_and_the_last_that_failed() -> None:
+    gaps = [tries(100, 1, Result.REFUSED), tries(105, 2), tries(115, 1, Result.TIMEOUT)]
+    shown = [
+        (e.t_ms, e.event, e.subject, e.detail)
+        for e in trial(*gaps).timeline
+        if e.event.startswith("new_connections")
+    ]
+    detail = "2 of 4 attempts: 1 refused, 1 timeout"
+    assert shown == [
+        (100, "new_connections_fail", "tcp-new", detail),
+        (1115, "new_connections_last_failed", "tcp-new", detail),
+    ]
+
+
+def test_an_answer_to_a_new_connection_shows_that_the_container_lives() -> None:
+    before = trial(REFUSED).summary.trigger_to_container_terminated_ns
+    after = trial(tries(0, 900), tries(4500, 2, who=NEW)).summary
+    assert before == (0, 5200 * MS)
+    assert after.trigger_to_container_terminated_ns == (4495 * MS, 5200 * MS)
+
+
+def test_a_report_from_before_there_were_probers_is_still_read() -> None:
+    whole = derive(s.recording([s.accepted()], s.cluster(), prober(REFUSED)))
+    assert report.loads(report.dumps(whole)) == whole
+    plain = json.loads(report.dumps(whole))
+    for name in ("windows", "new_connections", "integrity", "degraded"):
+        del plain["trial"][name]
+    older = report.loads(json.dumps(plain)).trial
+    assert (older.windows, older.new_connections, older.degraded) == ((), (), ())
+    assert older.integrity is None, "not judged, which is not ok"
+
+
+# --- who answered ----------------------------------------------------------------------------
+
+
+def test_answers_of_a_terminating_pod_are_counted_within_bounds() -> None:
+    """Deleted within [0, 12] ms, unready within [0, 20] ms: those in between may be either."""
+    found = judged(BEFORE, tries(0, 10), tries(50, 40, who=NEW))
+    old, new = sorted(found.answered_by, key=lambda pod: pod.role, reverse=True)
+    assert (old.pod_uid, old.role, old.attempts) == (OLD, "target", 10)
+    assert old.by_terminating == (7, 10)  # begun at 15, 20, … 45 ms, surely after 12 ms
+    assert old.after_unready == (5, 10)
+    assert (new.pod_uid, new.role, new.by_terminating) == (NEW, "bystander", None)
+    assert (found.by_terminating, found.after_unready) == (7, 5)
+
+
+def test_somebody_elses_answer_is_a_failure_by_a_foreigner() -> None:
+    report = trial(tries(0, 10), tries(50, 2, who="uid-stranger"), tries(60, 5))
+    (found,) = report.new_connections
+    assert (found.failed, found.results["foreign"]) == (2, 2)
+    assert report.integrity is Integrity.FOREIGN_RESPONDER
+    assert trial(tries(0, 10)).integrity is Integrity.OK
+
+
+def test_behind_a_gap_of_the_pods_watch_a_stranger_is_not_judged() -> None:
+    gap = Observation(
+        source=Source.K8S, event=Event.WATCH_GAP, at=at(10, 40), data={"resource": "pods"}
+    )
+    report = trial(tries(0, 10), tries(50, 2, who="uid-stranger"), also=[gap])
+    (found,) = report.new_connections
+    assert found.failed == 0
+    assert (found.results["stranger"], found.not_judged) == (2, 2)
+    assert report.integrity is Integrity.OK
+    assert found.failure_rate is not None
+    assert found.failure_rate.high > 2 / 12, "they may have been foreign"
+
+
+# --- what is not the workload's --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ours", [Result.CLIENT_LIMIT, Result.UNFINISHED])
+def test_our_own_limits_are_in_no_rate_and_no_window(ours: Result) -> None:
+    report = trial(tries(0, 10), tries(50, 30, ours), tries(200, 10))
+    (found,) = report.new_connections
+    assert (found.attempts, found.failed, found.results[ours]) == (20, 0, 30)
+    assert found.observed_failing is None
+    assert bool(report.degraded) == (ours is Result.CLIENT_LIMIT)
+
+
+def stalled(lo_ms: float, hi_ms: float) -> list[Observation]:
+    return [s.client(Event.AGENT_STALLED, "", at(lo_ms, hi_ms))]
+
+
+def test_silence_over_a_stall_is_not_judged() -> None:
+    silent = tries(50, 1, Result.TIMEOUT)
+    assert judged(tries(0, 10), silent).failed == 1
+    found = judged(tries(0, 10), silent, also=stalled(400, 450))
+    assert (found.failed, found.not_judged) == (0, 1)
+    assert found.results == {"answered": 10, "client-stall": 1}
+    assert found.failure_rate is not None
+    assert found.failure_rate.high > 1 / 11, "it may have failed"
+    assert judged(tries(0, 10), silent, also=stalled(1060, 1100)).failed == 1, "over before"
+
+
+def test_of_a_long_run_only_the_silence_over_the_stall_is_not_judged() -> None:
+    silent = tries(1000, 400, Result.TIMEOUT)  # begun from 1 s to 2.995 s, each takes 1 s
+    found = judged(tries(0, 10), silent, also=stalled(2500, 2501))
+    assert found.failed + found.not_judged == 400
+    # Those begun from 1.5 s to 2.5 s, and one more at either end.
+    assert 200 <= found.not_judged <= 205
+    failing = found.observed_failing
+    assert failing is not None
+    assert failing.failures == found.failed
+    assert failing.first_ns[0] == 1000 * MS
+
+
+def test_a_refusal_needs_no_clock_of_ours() -> None:
+    """A stall delays the news of it and cannot make it; only a sleep hides what came before."""
+    refused = tries(50, 4, Result.REFUSED, took_ms=100)
+    assert judged(tries(0, 10), refused, also=stalled(60, 140)).failed == 4
+    slept = [s.client(Event.HOST_SUSPENDED, "", at(60, 140))]
+    assert judged(tries(0, 10), refused, also=slept).not_judged == 4
+
+
+def test_attempts_that_the_recording_lost_may_have_failed() -> None:
+    whole = prober(tries(0, 20), REFUSED, AFTER)
+    runs = [o for o in whole if o.event is Event.NEW_CONNECTIONS]
+    for gone in runs:
+        left = [o for o in whole if o is not gone]
+        (found,) = derive(s.recording([s.accepted()], s.cluster(), left)).trial.new_connections
+        assert found.lost == gone.data["count"]
+        assert found.failure_rate is not None
+        assert found.failure_rate.high >= 14 / 634
+        assert any("missing from the recording" in note for note in found.notes)
+        assert "no attempt failed since the trigger" not in found.notes
+    without = [o for o in whole if o.event is not Event.PROBER_SUMMARY]
+    (found,) = derive(s.recording([s.accepted()], s.cluster(), without)).trial.new_connections
+    assert found.lost is None
+    assert found.failure_rate is None
+
+
+def test_very_many_runs_are_cut_in_the_middle() -> None:
+    ways = [Result.ANSWERED, Result.REFUSED]
+    found = judged([one for n in range(300) for one in tries(n * 5, 1, ways[n % 2])])
+    assert len(found.runs) == RUNS_KEPT
+    assert found.runs_left_out == 300 - RUNS_KEPT
+    assert found.failed == 150
+
+
+def test_ten_thousand_runs_are_judged_in_a_moment() -> None:
+    whose = [OLD, NEW]
+    attempts = [one for n in range(10_000) for one in tries(n, 1, who=whose[n % 2], period_ms=1)]
+    told = s.recording([s.accepted()], s.cluster(), prober(attempts, period_ms=1))
+    fastest = 60.0
+    for _ in range(3):
+        began = time.perf_counter()
+        (found,) = derive(told).trial.new_connections
+        fastest = min(fastest, time.perf_counter() - began)
+    assert found.attempts == 10_000
+    assert fastest < 1.0
+
+
+# --- whatever happened inside a run ----------------------------------------------------------
+
+KINDS = [(Result.ANSWERED, OLD), (Result.ANSWERED, NEW), (Result.REFUSED, None)]
+
+
+@st.composite
+def truths(draw: st.DrawFn) -> list[Try]:
+    """Attempts as they were: each late by less than a slot, some slots missed."""
+    slot, found = 2000 - draw(st.integers(0, 40)), []
+    for _ in range(draw(st.integers(1, 6))):
+        result, who = draw(st.sampled_from([*KINDS, (Result.TIMEOUT, None)]))
+        for _ in range(draw(st.integers(1, 12))):
+            slot += draw(st.sampled_from([1, 1, 1, 1, 2, 5]))
+            late = draw(st.integers(0, 49)) / 10
+            took = draw(st.sampled_from([0.1, 0.5, 4.0, 30.0]))
+            begun = (slot - 2000) * PERIOD_MS + late
+            found.append(Try(slot, begun, result, who, took))
+    return found
+
+
+def over(one: Try) -> float:
+    return one.ms + one.took_ms
+
+
+@given(truths())
+@settings(max_examples=100, deadline=None)
+def test_the_truth_lies_within_what_is_reported(attempts: list[Try]) -> None:
+    found = judged(attempts)
+    failed = [one for one in attempts if one.result in FAILED]
+    since = [one for one in failed if over(one) >= 0]
+    assert found.attempts + found.attempts_before == len(attempts)
+    assert found.failed + found.failed_before == len(failed)
+    assert found.failed >= len(since), "whatever failed after the trigger counts as such"
+    failing = found.observed_failing
+    assert (failing is None) == (found.failed == 0)
+    if failing is not None and since:
+        began, ended = failing.first_ns, failing.last_ns
+        # The first failure is somewhere between the begin and the result of one of them.
+        assert began[0] <= min(one.ms for one in since) * MS + 1
+        assert ended[1] >= max(over(one) for one in since) * MS - 1
+        assert ended[0] <= max(over(one) for one in since) * MS
+        assert failing.lasts_ns[1] >= (max(o.ms for o in since) - min(map(over, since))) * MS - 1
+        assert failing.failures == found.failed
+        assert failing.begun_ns[1] >= max(one.ms for one in since) * MS - 1
+
+
+@given(truths())
+@settings(max_examples=100, deadline=None)
+def test_so_do_the_answers_of_a_terminating_pod(attempts: list[Try]) -> None:
+    found = judged(attempts)
+    told = {pod.pod_uid: pod for pod in found.answered_by}
+    mine = [one for one in attempts if one.who == OLD]
+    if OLD not in told:
+        assert all(one.ms < 0 for one in mine)
+        return
+    bounds = told[OLD].by_terminating
+    assert bounds is not None
+    # It was deleted within [0, 12] ms: for any such instant the truth is inside.
+    for deleted_ms in (0, 6, 12):
+        sure = sum(one.ms > deleted_ms for one in mine)
+        possible = sum(over(one) >= deleted_ms for one in mine)
+        assert bounds[0] <= possible
+        assert bounds[1] >= sure
+    assert bounds[0] <= bounds[1]
+
+
+@given(truths(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_with_less_evidence_nothing_else_becomes_certain(
+    attempts: list[Try], data: st.DataObject
+) -> None:
+    """Runs dropped, stalls added: bounds hold the old ones, and no failure turns into none."""
+    whole = prober(attempts)
+    sure = derive(s.recording([s.accepted()], s.cluster(), whole)).trial.new_connections[0]
+    gone = data.draw(st.sets(st.integers(0, len(whole) - 2)))
+    lo = data.draw(st.integers(-200, 400))
+    more = data.draw(st.sampled_from([[], stalled(lo, lo + 3), stalled(lo, lo + 300)]))
+    left = [o for n, o in enumerate(whole) if n not in gone]
+    less = derive(s.recording([s.accepted()], s.cluster(), left, more)).trial.new_connections[0]
+    unknown = less.not_judged + (less.lost or 0)
+    assert less.failed <= sure.failed <= less.failed + unknown
+    assert less.by_terminating <= sure.by_terminating
+    if sure.failure_rate and less.failure_rate and not sure.failed_before:
+        rate = sure.failed / sure.attempts
+        assert less.failure_rate.low <= rate <= less.failure_rate.high or sure.attempts_before
+    if less.observed_failing is not None:
+        assert sure.observed_failing is not None
+        for name in ("first_ns", "last_ns", "lasts_ns"):
+            now, was = getattr(less.observed_failing, name), getattr(sure.observed_failing, name)
+            assert now[0] <= was[0], name
+            assert was[1] <= now[1], name
+    elif sure.observed_failing is not None:
+        assert unknown > 0
+        assert "no attempt failed since the trigger" not in less.notes
+
+
+def test_each_doubt_is_named_apart_from_the_results() -> None:
+    assert not {str(doubt) for doubt in Doubt} & {str(result) for result in Result}
+    assert set(Result) - {Result.ANSWERED, Result.CLIENT_LIMIT, Result.UNFINISHED} == FAILED
+
+
+def test_a_run_that_cannot_be_is_missing() -> None:
+    """A damaged run is as good as none: its attempts may have failed."""
+    whole = prober(tries(0, 20), REFUSED)
+    for odd in ({"result": "who knows"}, {"count": 0}, {"last_ns": 1}, {"first_took_ns": -5}):
+        seen = [
+            replace(o, data={**o.data, **odd}) if o.data.get("result") == "refused" else o
+            for o in whole
+        ]
+        (found,) = derive(s.recording([s.accepted()], s.cluster(), seen)).trial.new_connections
+        assert (found.failed, found.lost) == (0, 14), odd

@@ -1,0 +1,252 @@
+"""The windows of a target pod: advertised, ready-routable, fallback-routable, dead endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.document import TrialReport
+from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.windows.document import PodWindows
+from pytest_drainwatch.core.windows.judge import NEVER_UNREADY, STILL
+from tests.core import story as s
+from tests.core.story import NEW, OLD, OTHER, at
+
+MS = NS_PER_MS
+READY, FALLBACK, UNREADY = (True, True, False), (False, True, True), (False, False, True)
+NOT_YET = (False, False, False)
+
+
+def trial(
+    *parts: Iterable[Observation],
+    targets: tuple[str, ...] = (OLD,),
+    config: dict[str, object] | None = None,
+) -> TrialReport:
+    trigger = [s.accepted(targets=targets)]
+    return derive(s.recording(trigger, *parts, config=config)).trial
+
+
+def only(*parts: Iterable[Observation], config: dict[str, object] | None = None) -> PodWindows:
+    (found,) = trial(*parts, [s.deleted()], config=config).windows
+    return found
+
+
+def reset(ms: float, flow: str = "tcp-0001", who: str = OLD) -> list[Observation]:
+    end = s.client(Event.FLOW_RESET, flow, at(ms, ms + 1), errno="ECONNRESET")
+    return [*s.alive(flow, ms - 1, who), end]
+
+
+def gap(lo: float, hi: float, resource: str = "endpointslices") -> Observation:
+    data = {"resource": resource, "reason": "410"}
+    return Observation(source=Source.K8S, event=Event.WATCH_GAP, at=at(lo, hi), data=data)
+
+
+def test_one_replica_keeps_its_readiness_and_is_replaced() -> None:
+    """The last resort for as long as nobody else is ready."""
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        s.endpoints(40, (OLD, *FALLBACK), (NEW, *NOT_YET)),
+        s.endpoints(1500, (OLD, *FALLBACK), (NEW, *READY)),
+        s.endpoints(5100, (NEW, *READY)),
+    ]
+    found = only(slices)
+    assert found.advertised.opens_ns == (0, 0)
+    assert found.advertised.lasts_ns == (0, 5100 * MS)
+    assert found.ready_routable.closes_ns == (0, 20 * MS)
+    assert found.fallback_routable is not None
+    (span,) = found.fallback_routable
+    assert span.opens_ns == (0, 20 * MS)
+    assert span.closes_ns == (0, 1500 * MS)
+    assert span.lasts_ns == (0, 1500 * MS)
+    # The replacement's own log says when it began to listen: it was not ready before.
+    listening = [s.log(Event.LISTENING, 1200, uid=NEW)]
+    (span,) = only(slices, reset(5000), [exchange()], listening).fallback_routable or ()
+    assert span.closes_ns == (1200 * MS, 1500 * MS)
+    assert span.lasts_ns == (1180 * MS, 1500 * MS)
+
+
+def exchange() -> Observation:
+    """It makes the probe's clock known: the harness's own."""
+    stamps = {"t1": s.ns(-50), "t2": s.ns(-49.9), "t3": s.ns(-49.9), "t4": s.ns(-49.8)}
+    when = at(-50, -49.8)
+    return s.client(Event.CLOCK_EXCHANGE, f"{OLD}/n", when, clock=s.CLOCK, **stamps)
+
+
+def test_one_that_fails_its_readiness_is_nobodys_last_resort_any_more() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        s.endpoints(1040, (OLD, *UNREADY)),
+        s.endpoints(5100),
+    ]
+    (span,) = only(slices).fallback_routable or ()
+    assert span.closes_ns == (0, 1040 * MS)
+    said = [s.log(Event.SIGTERM_RECEIVED, 30), s.log(Event.READYZ_NOW_503, 31)]
+    (span,) = only(slices, reset(5000), [exchange()], said).fallback_routable or ()
+    assert span.closes_ns == (31 * MS, 1040 * MS), "not before it said so"
+
+
+def test_with_its_log_read_to_the_end_only_its_end_stops_it_from_serving() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        s.endpoints(5100),
+    ]
+    log = [s.log(Event.SIGTERM_RECEIVED, 30), s.log_ended()]
+    (span,) = only(slices, reset(5000), [exchange()], log).fallback_routable or ()
+    assert span.closes_ns is not None
+    assert span.closes_ns[0] == 4998.8 * MS, "when the last request was sent that it answered"
+    cut = [s.log(Event.SIGTERM_RECEIVED, 30), s.log_ended(complete=False)]
+    (span,) = only(slices, reset(5000), [exchange()], cut).fallback_routable or ()
+    assert span.closes_ns == (0, 5100 * MS), "it may have said 503 where its log was cut"
+
+
+def test_beside_a_ready_replica_there_is_no_fallback() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY), (OTHER, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK), (OTHER, *READY)),
+        s.endpoints(5100, (OTHER, *READY)),
+    ]
+    assert only(slices).fallback_routable == ()
+
+
+def test_there_can_be_several_stretches() -> None:
+    """The replacement is ready, then not, then ready."""
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        s.endpoints(1000, (OLD, *FALLBACK), (NEW, *READY)),
+        s.endpoints(2000, (OLD, *FALLBACK), (NEW, *NOT_YET)),
+        s.endpoints(3000, (OLD, *FALLBACK), (NEW, *READY)),
+    ]
+    spans = only(slices).fallback_routable
+    assert spans is not None
+    assert [(span.opens_ns, span.closes_ns) for span in spans] == [
+        ((0, 20 * MS), (0, 1000 * MS)),
+        ((0, 2000 * MS), (0, 3000 * MS)),
+    ]
+
+
+def test_what_is_still_so_at_the_end_has_no_end() -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(20, (OLD, *FALLBACK))]
+    found = only(slices)
+    assert (found.advertised.closes_ns, found.advertised.note) == (None, STILL)
+    (span,) = found.fallback_routable or ()
+    assert (span.closes_ns, span.lasts_ns, span.note) == (None, None, STILL)
+
+
+def test_without_slices_nothing_is_known() -> None:
+    found = only()
+    assert found.advertised.opens_ns is None
+    assert found.ready_routable.opens_ns is None
+    assert found.fallback_routable is None
+    assert any("no slice" in note for note in found.notes)
+
+
+def test_two_targets_each_have_their_own() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY), (OTHER, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK), (OTHER, *READY)),
+        s.endpoints(30, (OLD, *FALLBACK), (OTHER, *FALLBACK)),
+        s.endpoints(5100, (OTHER, *FALLBACK)),
+        s.endpoints(5200),
+    ]
+    flows = [*reset(5000), *reset(5150, "tcp-0002", OTHER)]
+    pods = [s.deleted(OLD), s.deleted(OTHER)]
+    report = trial(slices, flows, pods, targets=(OLD, OTHER))
+    one, other = report.windows
+    assert (one.pod_uid, other.pod_uid) == (OLD, OTHER)
+    assert one.removed_ns is not None
+    assert other.removed_ns is not None
+    assert (one.removed_ns[1], other.removed_ns[1]) == (5100 * MS, 5200 * MS)
+    assert one.dead_endpoint.lasts_ns == (-5001 * MS, 100 * MS)
+    assert other.dead_endpoint.opens_ns == (5150 * MS, 5151 * MS)
+    assert [len(pod.fallback_routable or ()) for pod in (one, other)] == [1, 1]
+    assert report.summary.dead_endpoint_window_ms is None, "it would mix two pods"
+
+
+def test_a_gap_over_the_trigger_widens_what_it_hid() -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(900, (OLD, *FALLBACK))]
+    found = only(slices, [gap(-500, 800)])
+    assert found.ready_false_ns == (-500 * MS, 900 * MS)
+    (span,) = found.fallback_routable or ()
+    assert span.opens_ns == (-500 * MS, 900 * MS)
+    assert any("gap" in note for note in found.notes)
+
+
+def test_a_gap_later_on_widens_by_when_the_frame_came() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        Observation(
+            source=Source.K8S,
+            event=Event.WATCH_LISTED,
+            at=at(6000),
+            data={"resource": "endpointslices", "subjects": []},
+        ),
+    ]
+    found = only(slices, [gap(4000, 6000)])
+    assert found.removed_ns == (0, 6000 * MS)
+    (span,) = found.fallback_routable or ()
+    assert span.closes_ns == (0, 6000 * MS)
+
+
+def test_on_several_nodes_a_local_policy_falls_back_by_node() -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(20, (OLD, *FALLBACK))]
+    config: dict[str, object] = {"external_traffic_policy": "Local"}
+    told = s.recording([s.accepted()], slices, [s.deleted()], config=config)
+    assert derive(_on_nodes(told, 1)).trial.windows[0].fallback_routable
+    (found,) = derive(_on_nodes(told, 3)).trial.windows
+    assert found.fallback_routable is None
+    assert any("Local" in note for note in found.notes)
+
+
+def _on_nodes(told: Recording, count: int) -> Recording:
+    facts = {**told.header.environment, "node_count": count}
+    return replace(told, header=replace(told.header, environment=facts))
+
+
+@pytest.mark.parametrize("verb", ["none", "delete"])
+def test_a_control_is_judged_without_a_deletion_and_nothing_else_is(verb: str) -> None:
+    flow = [
+        *s.alive("tcp-0001", 39_990),
+        s.client(Event.FLOW_OPEN_AT_END, "tcp-0001", at(40_000), sent=1),
+    ]
+    slices = [s.endpoints(-100, (OLD, *READY))]
+    told = s.recording([s.accepted(verb=verb)], flow, slices, [s.pod(OLD, -6000)])
+    if verb == "delete":
+        with pytest.raises(ValueError, match="blocked"):
+            derive(told)
+        return
+    report = derive(told).trial
+    assert [f.outcome for f in report.flows] == ["survived-observation-window"]
+    assert report.trigger.effective_ns is None
+    assert report.summary.trigger_to_sigterm_ms is None
+    assert [note.partition(":")[0] for note in report.notes] == ["no new connections were tried"]
+    (found,) = report.windows
+    assert (found.ready_routable.closes_ns, found.ready_routable.note) == (None, STILL)
+    disturbed = s.recording([s.accepted(verb=verb)], flow, slices, [s.pod(OLD, -6000), s.deleted()])
+    assert any("somebody deleted" in note for note in derive(disturbed).trial.notes)
+
+
+def test_removed_while_it_was_still_ready() -> None:
+    ended = s.pod(OLD, 5090, deletion_timestamp="then", containers=[s.gone(0)])
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(5100)]
+    found = only(slices, reset(5000), [s.pod(OLD, -6000, containers=[s.LIVE]), ended])
+    assert found.removed_ns == (4998.8 * MS, 5100 * MS), "it was listed until it had ended"
+    assert found.ready_routable.closes_ns == (0, 5100 * MS), "and unready nobody knows when"
+    assert found.ready_routable.note == NEVER_UNREADY
+    assert found.ready_false_ns is None
+
+
+def test_a_gap_may_hide_a_whole_stretch() -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(5100)]
+    assert only(slices).fallback_routable == ()
+    assert only(slices, [gap(100, 4000)]).fallback_routable is None
+    assert only(slices, [gap(100, 4000, "pods")]).fallback_routable == ()

@@ -1,0 +1,192 @@
+"""The pool's book-keeping: what is shared, what is closed and when, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_drainwatch import pool as pools
+from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterFacts, ClusterSettings
+from pytest_drainwatch.core.scenario import ClusterNeeds, ProxyMode
+from pytest_drainwatch.options import Settings
+from pytest_drainwatch.pool import MOST_ALIVE, ClusterPool, cluster_settings, refuse
+
+ANY = ClusterNeeds()
+FOUR = [ANY, *(ClusterNeeds(min_sync_period_ms=ms) for ms in (10, 20, 30))]
+
+
+@dataclass(eq=False)
+class Fake:
+    """A cluster that only remembers what became of it."""
+
+    wanted: ClusterSettings
+    ends: list[str] = field(default_factory=list)
+    dead: bool = False
+    name: str = "fake"
+    kubeconfig: Path = Path("config")
+
+    def facts(self) -> ClusterFacts:
+        wanted = self.wanted
+        return ClusterFacts(
+            provider=wanted.provider,
+            kube_version=wanted.kube_version,
+            proxy_mode=wanted.proxy_mode,
+            min_sync_period_ms=wanted.min_sync_period_ms,
+        )
+
+    def check(self) -> None:
+        if self.dead:
+            raise ClusterError("cluster fake has died")
+
+    def close(self) -> None:
+        self.ends.append("closed")
+
+    def detach(self) -> None:
+        self.ends.append("detached")
+
+
+@contextmanager
+def pooled(
+    *, keep: bool = False, settings: Settings | None = None
+) -> Iterator[tuple[ClusterPool, list[Fake]]]:
+    opened: list[Fake] = []
+
+    def open_one(wanted: ClusterSettings, **_: Any) -> Fake:
+        opened.append(Fake(wanted))
+        return opened[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pools, "open_cluster", open_one)
+        settings = settings or Settings(cluster="embedded")
+        with ClusterPool(settings, Path("logs"), lambda _: None, keep=lambda: keep) as pool:
+            yield pool, opened
+
+
+def alive(opened: list[Fake]) -> int:
+    return sum(not fake.ends for fake in opened)
+
+
+def test_nothing_is_opened_before_it_is_needed_and_then_shared() -> None:
+    with pooled() as (pool, opened):
+        assert opened == []
+        with pool.lease(ANY) as one, pool.lease(ClusterNeeds(kube_version="1.37")) as other:
+            assert one is other
+            assert pool.holds(one)
+        with pool.lease(ANY) as again:
+            assert again is one
+        assert len(opened) == 1
+    assert [fake.ends for fake in opened] == [["closed"]]
+
+
+def test_the_least_recently_used_one_makes_room() -> None:
+    with pooled() as (pool, opened):
+        for needs in (FOUR[0], FOUR[1], FOUR[0], FOUR[2]):
+            with pool.lease(needs):
+                pass
+        assert [bool(fake.ends) for fake in opened] == [False, True, False]
+
+
+@given(st.lists(st.lists(st.sampled_from(FOUR), min_size=1, max_size=4), max_size=8))
+def test_what_is_in_use_stays_and_idle_ones_are_few(rounds: list[list[ClusterNeeds]]) -> None:
+    """In each round trials hold several clusters at once; then all let go."""
+    with pooled() as (pool, opened):
+        for asked in rounds:
+            assert alive(opened) <= MOST_ALIVE
+            with ExitStack() as held:
+                used = [cast(Fake, held.enter_context(pool.lease(needs))) for needs in asked]
+                assert all(not fake.ends for fake in used)
+                assert alive(opened) <= max(MOST_ALIVE, len(set(asked)))
+                for needs, fake in zip(asked, used, strict=True):
+                    assert fake.wanted == cluster_settings(Settings(cluster="embedded"), needs)[0]
+    assert all(fake.ends == ["closed"] for fake in opened)
+
+
+def test_kept_clusters_are_let_go_and_not_closed() -> None:
+    with pooled(keep=True) as (pool, opened), pool.lease(ANY):
+        pass
+    assert opened[0].ends == ["detached"]
+
+
+def test_a_dead_cluster_is_replaced_and_not_kept() -> None:
+    with pooled(keep=True) as (pool, opened):
+        with pool.lease(ANY):
+            opened[0].dead = True
+        with pool.lease(ANY) as another:
+            assert cast(Fake, another) is not opened[0]
+    assert [fake.ends for fake in opened] == [["closed"], ["detached"]]
+
+
+def test_one_that_does_not_close_does_not_keep_the_others_from_it() -> None:
+    class Stuck(Exception):
+        pass
+
+    def fail() -> None:
+        raise Stuck
+
+    with pooled() as (pool, opened):
+        for needs in FOUR[:2]:
+            with pool.lease(needs):
+                pass
+        opened[1].close = fail  # type: ignore[method-assign]
+        with pytest.raises(Stuck):
+            pool.close()
+        assert opened[0].ends == ["closed"]
+
+
+def test_a_period_that_nobody_names_is_the_modes_own() -> None:
+    def asked(needs: ClusterNeeds) -> tuple[str, int]:
+        wanted, _ = cluster_settings(Settings(cluster="embedded"), needs)
+        return wanted.proxy_mode, wanted.min_sync_period_ms
+
+    assert asked(ANY) == ("iptables", 1000)
+    assert asked(ClusterNeeds(proxy_mode=ProxyMode.NFTABLES)) == ("nftables", 1000)
+    assert asked(ClusterNeeds(proxy_mode=ProxyMode.IPVS)) == ("ipvs", 0)
+    assert asked(ClusterNeeds(min_sync_period_ms=7)) == ("iptables", 7)
+
+
+KNOWN = ClusterNeeds(kube_version="1.37", proxy_mode=ProxyMode.NFTABLES, min_sync_period_ms=5)
+
+
+def given_cluster(**facts: Any) -> Cluster:
+    """Somebody's cluster, of which this is known."""
+    fake = Fake(ClusterSettings())
+    fake.facts = lambda: ClusterFacts(provider="existing", **facts)  # type: ignore[method-assign]
+    return cast(Cluster, fake)
+
+
+def test_a_cluster_that_is_what_is_asked_is_taken() -> None:
+    facts = {"kube_version": "1.37", "proxy_mode": "nftables", "min_sync_period_ms": 5}
+    refuse(given_cluster(**facts), KNOWN)
+    refuse(given_cluster(), ANY)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kube_version": "1.34"}, "asked for Kubernetes 1.37, and cluster fake has 1.34"),
+        ({"proxy_mode": "iptables"}, "mode nftables, and cluster fake has iptables"),
+        ({"min_sync_period_ms": 1000}, r"\(ms\) 5, and cluster fake has 1000"),
+        ({"min_sync_period_ms": 0}, "has 0"),
+        ({"proxy_mode": None}, "does not say what it has.*no --dw-proxy-mode"),
+    ],
+)
+def test_a_cluster_that_is_not_known_to_be_that_is_refused(
+    change: dict[str, Any], said: str
+) -> None:
+    facts = {"kube_version": "1.37", "proxy_mode": "nftables", "min_sync_period_ms": 5}
+    with pytest.raises(ClusterError, match=said):
+        refuse(given_cluster(**(facts | change)), KNOWN)
+
+
+def test_every_need_leads_to_one_existing_cluster() -> None:
+    settings = Settings(cluster="existing", context="there")
+    wanted = {cluster_settings(settings, needs)[0] for needs in (*FOUR, KNOWN)}
+    assert len(wanted) == 1
+    assert replace(next(iter(wanted)), context=None) == ClusterSettings(provider="existing")

@@ -1,0 +1,120 @@
+"""What a prober may be told, and what this machine must have for it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_drainwatch.flows import limits
+from pytest_drainwatch.flows.config import AgentConfig, parse_config
+from pytest_drainwatch.flows.errors import ClientLimit
+from pytest_drainwatch.flows.fields import ConfigError
+from pytest_drainwatch.flows.probing.config import ProberConfig
+from pytest_drainwatch.flows.probing.ports import MOST_TRIES, SourcePorts
+
+TCP = {"proto": "tcp", "address": "127.0.0.1", "port": 7001, "interval_ns": 5_000_000}
+
+
+def parse(folder: Path, probers: Any, **others: object) -> AgentConfig:
+    return parse_config(json.dumps({"record": str(folder / "part"), "probers": probers, **others}))
+
+
+def test_probers_need_no_flows_beside_them(tmp_path: Path) -> None:
+    udp = {**TCP, "proto": "udp", "source_address": None, "patience_ns": 300_000_000}
+    tcp, other = parse(tmp_path, [TCP, udp]).probers
+    assert (tcp.subject, tcp.patience_ns, tcp.open_at_once) == ("tcp-new", 1_000_000_000, 201)
+    assert (other.subject, other.patience_ns, other.open_at_once) == ("udp-new", 300_000_000, 61)
+
+
+@pytest.mark.parametrize(
+    ("probers", "named"),
+    [
+        ({}, "probers is {}"),
+        ([7], r"probers\[0\] is 7; expected an object"),
+        ([{**TCP, "proto": "sctp"}], r"probers\[0\].proto is 'sctp'; expected tcp or udp"),
+        ([TCP, TCP], "tcp, tcp; expected one per proto"),
+        ([{**TCP, "address": "localhost"}], r"probers\[0\].address is 'localhost'"),
+        ([{**TCP, "port": 0}], r"probers\[0\].port is 0"),
+        ([{**TCP, "interval_ns": 999_999}], "interval_ns is 999999"),
+        ([{**TCP, "interval_ns": 5e6}], "expected a whole number"),
+        ([{**TCP, "patience_ns": True}], "patience_ns is True"),
+        ([{**TCP, "source_address": "::1"}], "both IPv4 or both IPv6"),
+        ([{**TCP, "pace": 1}], "unknown field 'pace'"),
+        ([{"proto": "tcp"}], "lacks address, interval_ns, port"),
+        ([], "neither tcp nor udp nor a prober"),
+    ],
+)
+def test_a_bad_prober_is_refused_by_name(probers: Any, named: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=named):
+        parse(tmp_path, probers)
+
+
+def test_no_flows_and_no_prober_is_nothing_to_do(tmp_path: Path) -> None:
+    nothing = {"address": "127.0.0.1", "port": 1, "flows": 0}
+    with pytest.raises(ConfigError, match="0 flows and no prober"):
+        parse(tmp_path, [], tcp=nothing)
+
+
+def test_an_attempt_counts_as_a_send(tmp_path: Path) -> None:
+    flows = {"address": "127.0.0.1", "port": 1, "flows": 10}
+    config = parse(tmp_path, [TCP], tcp=flows, tcp_rate_hz=20)
+    assert config.sends_per_s == 10 * 20 + 200
+
+
+def agent(proto: str, interval_ns: int, patience_ns: int) -> AgentConfig:
+    prober = ProberConfig(
+        proto=proto, address="10.0.0.1", port=1, interval_ns=interval_ns, patience_ns=patience_ns
+    )
+    return AgentConfig(record="part", probers=(prober,))
+
+
+def test_what_waits_at_once_must_have_descriptors() -> None:
+    config = agent("tcp", 5_000_000, 1_000_000_000)
+    limits.check(config, 201 + limits.RESERVED_DESCRIPTORS)
+    with pytest.raises(ClientLimit, match="0 flows and 201 attempts at a time need 233"):
+        limits.check(config, 200 + limits.RESERVED_DESCRIPTORS)
+
+
+@pytest.mark.parametrize("proto", ["tcp", "udp"])
+def test_what_waits_at_once_must_have_source_ports(
+    proto: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "port_range", lambda: (40_000, 40_200))
+    limits.check(agent(proto, 5_000_000, 1_000_000_000), 10_000)
+    with pytest.raises(ClientLimit, match=r"202 connections .* this host has 201"):
+        limits.check(agent(proto, 5_000_000, 1_005_000_000), 10_000)
+
+
+def test_source_ports_go_around_the_whole_range() -> None:
+    """No port comes again before all others were used."""
+    ports, seen = SourcePorts(), []
+    for _ in range(500):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            ports.bind(sock, "127.0.0.1")
+            seen.append(sock.getsockname()[1])
+    low, high = limits.port_range() or (0, 0)
+    assert len(set(seen)) == 500
+    assert all(low <= port <= high for port in seen)
+
+
+def test_a_port_that_is_held_is_passed_over_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "pytest_drainwatch.flows.probing.ports.port_range"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        taken = held.getsockname()[1]
+        monkeypatch.setattr(source, lambda: (taken, taken))
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock,
+            pytest.raises(OSError, match="in use"),
+        ):
+            SourcePorts().bind(sock, "127.0.0.1")
+        monkeypatch.setattr(source, lambda: (taken, taken + MOST_TRIES))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            ports = SourcePorts()
+            ports._next = 0
+            ports.bind(sock, "127.0.0.1")
+            assert sock.getsockname()[1] != taken

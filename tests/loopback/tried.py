@@ -1,0 +1,114 @@
+"""What a prober wrote down, checked for what must always hold."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from pytest_drainwatch.core.interval import NS_PER_MS
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.probing.result import Result
+from tests.loopback.rig import Agent, Part
+
+SUMMARY = {
+    "proto", "period_ns", "epoch_ns", "patience_ns", "source", "attempts", "missed_slots",
+    "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns",
+}  # fmt: skip
+
+
+def trying(port: int, proto: str = "tcp", **more: Any) -> dict[str, Any]:
+    """A prober's configuration; times in milliseconds."""
+    interval_ms, patience_ms = more.pop("interval_ms", 5), more.pop("patience_ms", 1000)
+    return {
+        "proto": proto,
+        "address": "127.0.0.1",
+        "port": port,
+        "interval_ns": interval_ms * NS_PER_MS,
+        "patience_ns": patience_ms * NS_PER_MS,
+        **more,
+    }
+
+
+def await_tried(agent: Agent, name: str, count: int, subject: str = "tcp-new") -> dict[str, Any]:
+    """Wait until the status tells so many attempts that were ``answered`` or ``finished``."""
+
+    def enough(status: dict[str, Any]) -> bool:
+        told = status["probers"].get(subject) or {}
+        return bool(told) and told[name] >= count
+
+    return agent.await_line(enough, f"{count} attempts {name}")
+
+
+class Tried:
+    """The runs of one prober, in order."""
+
+    def __init__(self, part: Part, subject: str = "tcp-new") -> None:
+        (summary,) = (o for o in part.all(Event.PROBER_SUMMARY) if o.subject == subject)
+        self.summary: dict[str, Any] = {**summary.data}
+        seen = [o for o in part.all(Event.NEW_CONNECTIONS) if o.subject == subject]
+        self.runs: list[Mapping[str, Any]] = [o.data for o in seen]
+        self.counts: Counter[str] = Counter()
+        for run in self.runs:
+            self.counts[run["result"]] += run["count"]
+        told, runs = self.summary, self.runs
+        assert set(told) == SUMMARY
+        assert set(self.counts) <= set(Result)
+        assert self.counts.total() == told["attempts"]
+        assert self.counts[Result.UNFINISHED] == told["unfinished"]
+        # All slots are there, but perhaps the one that was due when it stopped; those that
+        # were missed after the last attempt are in no run.
+        slots = told["attempts"] + told["missed_slots"]
+        passed = (summary.at.hi - told["epoch_ns"]) // told["period_ns"]
+        assert slots in (passed, passed + 1)
+        assert slots >= runs[-1]["last_slot"] + 1 if runs else slots == 0
+        for one, other in pairwise(runs):
+            assert one["last_slot"] < other["first_slot"]
+        for o, run in zip(seen, runs, strict=True):
+            assert run["count"] <= run["last_slot"] - run["first_slot"] + 1
+            for end in ("first", "last"):
+                slot_ns = told["epoch_ns"] + run[f"{end}_slot"] * told["period_ns"]
+                assert slot_ns <= run[f"{end}_ns"], "never before its slot"
+                assert run["took_min_ns"] <= run[f"{end}_took_ns"] <= run["took_max_ns"]
+                assert run[f"{end}_ns"] + run[f"{end}_took_ns"] <= o.at.hi
+            assert o.at.lo == run["first_ns"]
+
+    @property
+    def ways(self) -> list[tuple[str, str | None, str | None]]:
+        """Result, responder and errno of each run, repeats left out."""
+        found: list[tuple[str, str | None, str | None]] = []
+        for run in self.runs:
+            way = (run["result"], run["responder"], run["errno"])
+            if not found or found[-1] != way:
+                found.append(way)
+        return found
+
+    def but_the_last(self, result: str) -> list[tuple[str, str | None, str | None]]:
+        """The ways without ``result``: of attempts that were open when the agent stopped."""
+        return [way for way in self.ways if way[0] != result]
+
+
+@contextmanager
+def mute_listener(backlog: int = 512) -> Iterator[int]:
+    """A port whose connections are accepted by the kernel and by nobody else."""
+    with socket.create_server(("127.0.0.1", 0), backlog=backlog) as listener:
+        yield listener.getsockname()[1]
+
+
+@contextmanager
+def full_listener() -> Iterator[int]:
+    """A port that takes no connection any more: its queue is full, and SYNs are dropped."""
+    with mute_listener(backlog=0) as port, socket.socket() as first:
+        first.connect(("127.0.0.1", port))
+        yield port
+
+
+def closed_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """A port that nobody listens on."""
+    with socket.socket(socket.AF_INET, kind) as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
