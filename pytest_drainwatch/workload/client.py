@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api
-from pytest_drainwatch.workload.manifests import CLIENT as NAME
-from pytest_drainwatch.workload.manifests import MANAGED_BY, Manifest
+from pytest_drainwatch.workload.manifests import CLIENT, MANAGED_BY, Manifest
 
 READY_TIMEOUT_S = 60.0
 _POLL_S = 0.05
@@ -25,7 +24,7 @@ def manifest(image: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": NAME, **MANAGED_BY}},
+        "metadata": {"name": CLIENT, "labels": {"app.kubernetes.io/name": CLIENT, **MANAGED_BY}},
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
@@ -55,15 +54,15 @@ def apply(
     )
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
-        pod = api.core.read_namespaced_pod(NAME, namespace, _request_timeout=REQUEST_TIMEOUT)
+        pod = api.core.read_namespaced_pod(CLIENT, namespace, _request_timeout=REQUEST_TIMEOUT)
         if pod.status.phase == "Running":
             return str(created.metadata.uid)
         late = time.monotonic() > deadline
         if late or pod.status.phase in ("Failed", "Succeeded"):
             raise ClientFailed(
-                f"the client pod {namespace}/{NAME} is {_state(pod)}"
+                f"the client pod {namespace}/{CLIENT} is {_state(pod)}"
                 f"{f' after {READY_TIMEOUT_S:.0f} s' if late else ''}; expected it to be Running. "
-                f"Look at: kubectl -n {namespace} describe pod {NAME}"
+                f"Look at: kubectl -n {namespace} describe pod {CLIENT}"
             )
         sleep(_POLL_S)
 

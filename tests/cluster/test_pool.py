@@ -122,7 +122,7 @@ def test_from_a_seat_in_a_pod_every_address_reaches_a_cluster_ip_as_itself(
     api.core.create_namespace(manifests.namespace("dw-seat", "a test"))
     try:
         uid = client.apply(api, "dw-seat", cluster.ensure_probe_image())
-        pod = api.core.read_namespaced_pod(client.NAME, "dw-seat")
+        pod = api.core.read_namespaced_pod(manifests.CLIENT, "dw-seat")
         assert pod.metadata.uid == uid
         assert manifests.SELECTOR.items().isdisjoint(pod.metadata.labels.items())
         seat = cluster.enter_pod(uid)
@@ -151,7 +151,7 @@ def _is_freed_with_its_pod(cluster: EmbeddedCluster, api: object, seat: Seat) ->
     node = cluster.layout.node_pid.read_text().strip()
     store = Path(f"/proc/{node}/root{runtime.IPAM}/{runtime.NETWORK}")
     assert {*seat.addresses} <= {file.name for file in store.iterdir()}
-    api.core.delete_namespaced_pod(client.NAME, "dw-seat")  # type: ignore[attr-defined]
+    api.core.delete_namespaced_pod(manifests.CLIENT, "dw-seat")  # type: ignore[attr-defined]
     assert eventually(lambda: seat.addresses[1] not in {file.name for file in store.iterdir()})
     assert not {*seat.addresses} & {file.name for file in store.iterdir()}
 
@@ -165,7 +165,7 @@ def test_a_pod_that_does_not_start_is_named(cluster: EmbeddedCluster) -> None:
             patch.setattr(client, "READY_TIMEOUT_S", 1.0)
             with pytest.raises(client.ClientFailed, match="default/drainwatch-client is Pending"):
                 client.apply(api, "default", "docker.io/drainwatch/none:1")
-        api.core.delete_namespaced_pod(client.NAME, "default")
+        api.core.delete_namespaced_pod(manifests.CLIENT, "default")
     finally:
         api.close()
 

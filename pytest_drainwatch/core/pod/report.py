@@ -34,6 +34,8 @@ def pod_ends(
     config: Mapping[str, object],
 ) -> tuple[PodEnd, ...]:
     """Each container of the target pods, and any other that ended or was told to."""
+    if start.control:
+        return ()  # nobody was told to end
     blind = Blind.of(seen, start.t0_ns)
     judged = (
         _Judge(life, Deletion.of(life, changes, start, blind), start, clocks, config)
