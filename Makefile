@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+TWO     = -n 2 --dist worksteal
 export DW_CLUSTER ?= embedded
 
 .PHONY: trial test test-all check setup venv docs clean help
@@ -14,8 +15,12 @@ help:                 ## this list
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
 	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
 
+# Trials mostly wait, so two go side by side, each worker with clusters of its own. Every test
+# that is not slow is in one of the parts, and a part without tests fails (pytest's code 5).
 test: setup-tests check ## set-up, checks, and the test suite, real cluster trials included
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest $(TWO) -m "not slow and not alone and not cluster"
+	$(BIN)/pytest $(TWO) -m "not slow and not alone and cluster"
+	$(BIN)/pytest -m "not slow and alone"
 
 test-all: setup-tests ## the test suite and everything that takes minutes
 	$(BIN)/pytest

@@ -7,23 +7,32 @@ from typing import TYPE_CHECKING
 
 from pytest_drainwatch.core.document import Counts, FlowReport
 from pytest_drainwatch.core.flow.classify import Outcome, Role
-from pytest_drainwatch.render import terminal
+from pytest_drainwatch.render import network, probing, terminal
 
 if TYPE_CHECKING:
     from pytest_drainwatch.trial import Trial
 
-TIMELINE_LINES = 17
+SECTION_LINES = 25
+MARKS_SHOWN = 3
 
 
 def failure_section(trial: Trial) -> str:
     """What happened around a broken promise, in at most 25 lines."""
-    shown = [entry for entry in trial.report.trial.timeline if entry.t_ms >= 0]
+    judged = trial.report.trial
+    head = [
+        *[mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN],
+        f"tcp: {terminal.counts(trial.tcp)}",
+        f"udp: {terminal.counts(trial.udp)}",
+        *(f"new: {line}" for line in probing.met(judged.new_connections)),
+    ]
+    stale = network.stale(judged.flows)
+    if stale is not None:
+        head.append(f"net: {stale}")
+    since = [entry for entry in judged.timeline if entry.t_ms >= 0]
     return "\n".join(
         [
-            f"tcp: {terminal.counts(trial.tcp)}",
-            f"udp: {terminal.counts(trial.udp)}",
-            f"new: {terminal.new_connections(trial.report.trial)}",
-            *terminal.timeline(shown, limit=TIMELINE_LINES),
+            *head,
+            *terminal.timeline(since, limit=SECTION_LINES - len(head) - 1),
             f"all of it: drainwatch show {trial.folder / 'report.json'}",
         ]
     )

@@ -4,26 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import groupby
 
 from pytest_drainwatch.core.document import Integrity, TrialReport
 from pytest_drainwatch.core.probing.document import (
     FAILED,
     AnsweredBy,
     AttemptRun,
+    Doubt,
     NewConnections,
     Rate,
 )
+from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.windows.document import PodWindows, Span
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
 
 NOT_TRIED = "not tried"
-RUNS_SHOWN = 8
+# Of these no note tells how many there were of each.
+_NO_RESULT = frozenset({Result.CLIENT_LIMIT, *Doubt})
+STRETCHES_SHOWN = 6
 IN_A_LINE = 2  # pods that answered
+PODS_IN_SHORT = 4
 
 
 def cell(found: Sequence[NewConnections]) -> str:
     """New connections in a few words: ``0/2,912 failed (<0.11 %)``, or when those were begun."""
     return "; ".join(_named(prober) for prober in found) or NOT_TRIED
+
+
+def met(found: Sequence[NewConnections]) -> Iterator[str]:
+    """What new connections met, in a line or two for each prober."""
+    for prober in found:
+        how = _how(prober)
+        yield f"{_named(prober)}: {how}" if how else _named(prober)
+        answers = [f"{one.pod or one.pod_uid} {one.attempts:,}" for one in prober.answered_by]
+        if answers:
+            more = len(answers) - PODS_IN_SHORT
+            rest = [f"{more} more pod(s)"] if more > 0 else []
+            yield f"answered by {', '.join([*answers[:PODS_IN_SHORT], *rest])}"
+    if not found:
+        yield NOT_TRIED
 
 
 def percent(rate: Rate | None) -> str:
@@ -48,7 +68,7 @@ def new_connections(found: Sequence[NewConnections]) -> list[str]:
     """The part NEW CONNECTIONS, with its empty last line; nothing if none were tried."""
     if not found:
         return []
-    rows = [("PROBER", "EVERY", "ATTEMPTS", "FAILED", "RATE (95 %)", "BEGUN AT", "BY")]
+    rows = [("PROBER", "EVERY", "ATTEMPTS", "FAILED", "RATE (95 %)", "FAILED ONES BEGUN", "HOW")]
     rows += [
         (
             prober.prober,
@@ -57,14 +77,18 @@ def new_connections(found: Sequence[NewConnections]) -> list[str]:
             f"{prober.failed:,}",
             percent(prober.failure_rate),
             _failing(prober) or "-",
-            ", ".join(f"{n:,} {name}" for name, n in prober.results.items() if name in FAILED),
+            _how(prober) or "-",
         )
         for prober in found
     ]
     return [
         "NEW CONNECTIONS",
         *table(rows, right=(2, 3)),
-        *(f"  {line}" for prober in found for line in _about(prober)),
+        *(
+            f"  {prober.prober}: {line}" if len(found) > 1 else f"  {line}"
+            for prober in found
+            for line in _about(prober)
+        ),
         "",
     ]
 
@@ -120,30 +144,32 @@ def _percent(rate: float, rounding: str) -> str:
     return f"{Context(prec=2, rounding=rounding).plus(exact):f}"
 
 
+def _how(prober: NewConnections) -> str:
+    """In which ways attempts failed: ``34 refused, 1,037 timeout``."""
+    return ", ".join(f"{n:,} {name}" for name, n in prober.results.items() if name in FAILED)
+
+
 def _about(prober: NewConnections) -> Iterator[str]:
-    name = prober.prober
     answers = [_answers(found) for found in prober.answered_by]
     for line in answers if len(answers) > IN_A_LINE else [", ".join(answers)] * bool(answers):
-        yield f"{name}: answered by {line}"
+        yield f"answered by {line}"
     failing = prober.observed_failing
-    if failing is not None:
+    if failing is not None and failing.attempts > 1:
+        whole = failing.failures == failing.attempts
+        those = "all" if whole else f"{failing.failures:,} of"
         yield (
-            f"{name}: {failing.failures:,} of {failing.attempts:,} attempts failed from the first "
-            f"that did to the last, within {duration(failing.lasts_ns)}"
+            f"from the first that failed to the last, for {duration(failing.lasts_ns)}: "
+            f"{those} {failing.attempts:,} failed"
         )
-    if len(prober.runs) > 1:
-        yield f"{name}: {_runs(prober.runs, prober.runs_left_out)}"
-    apart = [
-        f"{number:,} {what}"
-        for what, number in prober.results.items()
-        if what not in FAILED and what != "answered"
-    ]
+    stretches = _stretches(prober)
+    if len(stretches) > 1:
+        yield f"in order: {'; '.join(stretches)}"
+    apart = [f"{number:,} {what}" for what, number in prober.results.items() if what in _NO_RESULT]
     if prober.missed_slots:
         apart.append(f"{prober.missed_slots:,} slot(s) missed")
     if apart:
-        yield f"{name}: not among the attempts: {', '.join(apart)}"
-    for note in prober.notes:
-        yield f"{name}: {note}"
+        yield f"not among the attempts: {', '.join(apart)}"
+    yield from prober.notes
 
 
 def _answers(found: AnsweredBy) -> str:
@@ -152,7 +178,7 @@ def _answers(found: AnsweredBy) -> str:
     said = [
         f"{_range(count)} {what}"
         for count, what in (
-            (found.by_terminating, "terminating"),
+            (found.by_terminating, "while terminating"),
             (found.after_unready, "after ready:false"),
         )
         if count is not None
@@ -164,14 +190,30 @@ def _range(count: tuple[int, int]) -> str:
     return f"{count[0]:,}" if count[0] == count[1] else f"{count[0]:,}–{count[1]:,}"
 
 
-def _runs(runs: Sequence[AttemptRun], left_out: int) -> str:
-    """The runs in order; of many the first and the last ones."""
-    texts = [f"{run.count:,} {run.result}" for run in runs]
-    hidden = left_out + max(0, len(texts) - RUNS_SHOWN)
-    if hidden:
-        half = RUNS_SHOWN // 2
-        texts = [*texts[:half], f"… {hidden:,} more …", *texts[-half:]]
-    return ", then ".join(texts)
+def _stretches(prober: NewConnections) -> list[str]:
+    """Attempts in order, those that failed in whatever way as one; of many both ends."""
+    runs, left_out = prober.runs, prober.runs_left_out
+    middle = len(runs) // 2  # where the report leaves runs out
+    parts = [runs[:middle], runs[middle:]] if left_out else [runs]
+    texts = [list(_merged(part)) for part in parts]
+    shown = [text for part in texts for text in part]
+    if len(shown) <= STRETCHES_SHOWN and not left_out:
+        return shown
+    half = STRETCHES_SHOWN // 2
+    head, tail = texts[0][:half], texts[-1][-half:]
+    between = f"{len(shown) - len(head) - len(tail):,} more"
+    return [*head, f"… {'more than the report keeps' if left_out else between} …", *tail]
+
+
+def _merged(runs: Sequence[AttemptRun]) -> Iterator[str]:
+    """``1,627 answered (-8.13 to 5.11 s)``; what neither failed nor was answered is apart."""
+    judged = (run for run in runs if run.result in FAILED or run.result == Result.ANSWERED)
+    for failed, same in groupby(judged, key=lambda run: run.result in FAILED):
+        found = list(same)
+        kinds = list(dict.fromkeys(run.result for run in found))
+        within = (min(run.at_ns[0] for run in found), max(run.at_ns[1] for run in found))
+        what = f"failed: {', '.join(kinds)}" if failed and len(kinds) > 1 else kinds[0]
+        yield f"{sum(run.count for run in found):,} {what} ({duration(within)})"
 
 
 def _fallbacks(pod: PodWindows) -> tuple[Span, ...]:

@@ -18,7 +18,8 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Order
 from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.render import instrument, probing
-from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
+from pytest_drainwatch.render.network import network
+from pytest_drainwatch.render.text import NOT_MEASURED, duration, fitted, table
 
 # What others may take from here.
 __all__ = [
@@ -45,6 +46,7 @@ RUN_COLUMNS = (
     "EXIT",
     "REPORT",
 )
+RUN_WIDTH = 120
 
 
 def show(report: Report) -> str:
@@ -69,6 +71,7 @@ def show(report: Report) -> str:
             "",
             *probing.new_connections(trial.new_connections),
             *probing.windows(trial.windows),
+            *network(trial),
             "TIMELINE",
             *timeline(trial.timeline),
             "",
@@ -95,15 +98,16 @@ def timeline(entries: Iterable[TimelineEntry], limit: int | None = None) -> list
         for entry in (entries if limit is None else _folded(entries))
     ]
     if limit is not None and len(rows) > limit:
-        keep = limit // 2
-        cut = len(rows) - 2 * keep
-        rows = [*rows[:keep], ("", "", f"… {cut} more", ""), *rows[-keep:]]
+        last = limit // 2
+        first = limit - 1 - last
+        cut = len(rows) - first - last
+        rows = [*rows[:first], ("", "", f"… {cut} more", ""), *rows[-last:]]
     return table(rows, right=(0,), width=100)
 
 
 def trial_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The table of a run: one row a trial."""
-    return table([RUN_COLUMNS, *rows])
+    """The table of a run: a row a trial, its lists in several lines where one is too wide."""
+    return table(fitted([RUN_COLUMNS, *rows], RUN_WIDTH))
 
 
 def counts(found: Counts) -> str:

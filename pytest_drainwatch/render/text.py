@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
 
 NOT_MEASURED = "not measured"
+GAP = "  "  # before each column
+BREAKS = re.compile(r"(?<=[,;]) | (?=\()")
 
 
 def duration(at: Bounds | None) -> str:
@@ -40,6 +44,35 @@ def table(
             cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
             for i, cell in enumerate(row)
         ]
-        line = ("  " + "  ".join(cells)).rstrip()
+        line = (GAP + GAP.join(cells)).rstrip()
         lines.append(line if width is None or len(line) <= width else line[: width - 1] + "…")
+    return lines
+
+
+def fitted(rows: Sequence[Sequence[str]], width: int) -> list[Sequence[str]]:
+    """The rows with their lists broken over lines, so that the columns before the last one
+    fit into ``width``; as narrow as can be if they do not.
+    """
+    longest = max((len(cell) for row in rows for cell in row[:-1]), default=0)
+    found = list(rows)
+    for room in range(longest, 0, -1):
+        found = [line for row in rows for line in _broken(row, room)]
+        widths = [max(map(len, column)) for column in zip(*found, strict=True)]
+        if sum(len(GAP) + each for each in widths[:-1]) <= width:
+            break
+    return found
+
+
+def _broken(row: Sequence[str], room: int) -> Iterator[Sequence[str]]:
+    """One row as several, with cells of at most ``room`` where they can be broken."""
+    return zip_longest(*(_lines(cell, room) for cell in row[:-1]), row[-1:], fillvalue="")
+
+
+def _lines(cell: str, room: int) -> list[str]:
+    lines: list[str] = []
+    for part in BREAKS.split(cell):
+        if lines and len(lines[-1]) + 1 + len(part) <= room:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
     return lines

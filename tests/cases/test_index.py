@@ -22,8 +22,11 @@ def listed() -> dict[str, str]:
 
 
 def having_tests() -> set[str]:
+    """Cases with a test here, or with one of the scenarios under their name."""
     names = re.findall(
-        r"^def test_(c\d\d)_", "\n".join(p.read_text() for p in HERE.glob("test_*.py")), re.M
+        r"^(?:def|    \w+ as) test_(c\d\d)_",
+        "\n".join(p.read_text() for p in HERE.glob("test_*.py")),
+        re.M,
     )
     return {name.upper() for name in names}
 

@@ -21,6 +21,7 @@ from pytest_drainwatch.trial import Probe
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.alone,  # the instrument's precision, and not what a neighbour does to it
     # Where a cluster was asked for, as CI does, a missing tcpdump is an error.
     pytest.mark.skipif(
         find_tcpdump() is None and not os.environ.get("DW_CLUSTER"),

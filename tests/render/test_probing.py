@@ -75,13 +75,15 @@ def test_the_parts_of_a_report() -> None:
         line for line in lines if line in {"SUMMARY", "NEW CONNECTIONS", "WINDOWS", "TIMELINE"}
     ] == ["SUMMARY", "NEW CONNECTIONS", "WINDOWS", "TIMELINE"]
     rows = [" ".join(line.split()) for line in lines]
-    assert "tcp-new 5 ms 118 14 6.6–20 % 20–85 ms 14 refused" in rows
-    assert (
-        "tcp-new: answered by pod-uid-new 100, pod-uid-old 4 (1–4 terminating, "
-        "0–4 after ready:false)" in rows
+    assert tuple(rows[(start := rows.index("NEW CONNECTIONS") + 1) : start + 7]) == (
+        "PROBER EVERY ATTEMPTS FAILED RATE (95 %) FAILED ONES BEGUN HOW",
+        "tcp-new 5 ms 118 14 6.6–20 % 20–85 ms 14 refused",
+        "answered by pod-uid-new 100, pod-uid-old 4 (1–4 while terminating, 0–4 after ready:false)",
+        "from the first that failed to the last, for 64–66 ms: all 14 failed",
+        "in order: 24 answered (-100 to 16 ms); 14 refused (20–86 ms); 100 answered (90–586 ms)",
+        "not among the attempts: 3 slot(s) missed",
+        "",
     )
-    assert "tcp-new: 24 answered, then 14 refused, then 100 answered" in rows
-    assert "tcp-new: not among the attempts: 3 slot(s) missed" in rows
     assert "pod-uid-old advertised 0 ms 0.01–5.21 s 0.01–5.21 s" in rows
     assert "fallback-routable 0–20 ms 0.00–5.21 s 0.00–5.21 s" in rows
     assert any("new_connections_fail" in row for row in rows)
@@ -93,16 +95,84 @@ def test_many_pods_have_a_line_each() -> None:
     tried = prober([one for n in range(30) for one in tries(n * 5, 1, who=whose[n % 3])])
     (three,) = derive(s.recording([s.accepted()], s.cluster(), pods, tried)).trial.new_connections
     lines = [line for line in probing.new_connections([three]) if "answered by pod" in line]
-    assert [line.split()[3:5] for line in lines] == [
+    assert [line.split()[2:4] for line in lines] == [
         [f"pod-{uid}", "10"] for uid in (NEW, s.OLD, OTHER)
     ]
 
 
-def test_many_runs_are_shown_from_both_ends() -> None:
+def order(tried: NewConnections) -> str:
+    """The line that tells the attempts in order."""
+    (line,) = [line for line in probing.new_connections([tried]) if "in order: " in line]
+    return line.partition("in order: ")[2]
+
+
+def test_ways_to_fail_that_alternate_are_one_stretch() -> None:
+    mixed = [tries(n * 5, 1, (Result.REFUSED, Result.RESET)[n % 2]) for n in range(4, 30)]
+    told = order(found(tries(0, 4), *mixed, tries(150, 50)))
+    assert told == (
+        "4 answered (0–16 ms); 26 failed: refused, reset (20–146 ms); 50 answered (150–396 ms)"
+    )
+
+
+def test_what_has_no_result_breaks_no_stretch_and_is_counted_apart() -> None:
+    cut = [tries(0, 4), tries(20, 2, Result.REFUSED), tries(30, 3, Result.CLIENT_LIMIT)]
+    tried = found(*cut, tries(45, 2, Result.REFUSED), tries(60, 3, Result.UNFINISHED))
+    assert order(tried) == "4 answered (0–16 ms); 4 refused (20–51 ms)"
+    lines = [line.strip() for line in probing.new_connections([tried])]
+    assert "not among the attempts: 3 client-limit" in lines
+    assert [line for line in lines if "no result" in line] == [
+        "3 attempt(s) had no result when the prober stopped: they count for neither"
+    ]
+
+
+def test_many_stretches_are_shown_from_both_ends() -> None:
     ways = [Result.ANSWERED, Result.REFUSED]
+    few = found([one for n in range(6) for one in tries(n * 5, 1, ways[n % 2])])
+    assert "more" not in order(few)
     many = found([one for n in range(40) for one in tries(n * 5, 1, ways[n % 2])])
-    (line,) = [line for line in probing.new_connections([many]) if "then" in line]
-    assert "… 32 more …" in line
+    told = order(many).split("; ")
+    assert told[3] == "… 34 more …"
+    assert told[0] == "1 answered (0 ms)"
+    assert told[-1] == "1 refused (196 ms)"
+
+
+def test_runs_that_a_report_does_not_keep_are_no_stretch() -> None:
+    ways = [Result.REFUSED, Result.RESET]
+    tried = found(tries(0, 1), [one for n in range(1, 200) for one in tries(n * 5, 1, ways[n % 2])])
+    assert tried.runs_left_out
+    told = order(tried).split("; ")
+    assert told[1] == "49 failed: reset, refused (5–246 ms)"
+    assert told[2] == "… more than the report keeps …"
+    assert told[3].startswith("50 failed")
+
+
+def test_not_all_failed_between_the_first_that_did_and_the_last() -> None:
+    some = [tries(0, 4, Result.REFUSED), tries(20, 4), tries(40, 2, Result.REFUSED)]
+    lines = [line.strip() for line in probing.new_connections([found(*some, tries(50, 9))])]
+    assert "from the first that failed to the last, for 44–46 ms: 6 of 10 failed" in lines
+    one = found(tries(0, 4), tries(20, 1, Result.REFUSED), tries(25, 9))
+    assert not [line for line in probing.new_connections([one]) if "from the first" in line]
+
+
+def test_of_several_probers_each_line_says_whose_it_is() -> None:
+    tcp, udp = found(tries(0, 4)), found(tries(0, 5), subject="udp-new")
+    lines = [line.strip() for line in probing.new_connections([tcp, udp])]
+    assert any(line.startswith("tcp-new: answered by pod-uid-old 4") for line in lines)
+    assert any(line.startswith("udp-new: answered by pod-uid-old 5") for line in lines)
+    assert not any("tcp-new: " in line for line in probing.new_connections([tcp]))
+
+
+def test_in_short_it_says_how_they_failed_and_who_answered() -> None:
+    some = found(tries(0, 4), tries(20, 14, Result.REFUSED), tries(90, 100, who=NEW))
+    assert list(probing.met([some])) == [
+        "14/118 failed, 20–85 ms: 14 refused",
+        "answered by pod-uid-new 100, pod-uid-old 4",
+    ]
+    assert next(probing.met([found(tries(0, 100))])) == "0/100 failed (<3.0 %)"
+    assert list(probing.met([])) == ["not tried"]
+    (one,) = found(tries(0, 9)).answered_by
+    many = replace(some, answered_by=tuple(replace(one, pod=f"p{n}") for n in range(6)))
+    assert list(probing.met([many]))[1] == "answered by p0 9, p1 9, p2 9, p3 9, 2 more pod(s)"
 
 
 def test_an_older_report_has_neither_part() -> None:

@@ -73,8 +73,8 @@ def test_what_was_not_measured_says_so() -> None:
 def test_a_short_timeline_keeps_both_ends(scenario: Scenario) -> None:
     entries = derive(recording_of(scenario)).trial.timeline
     rows = terminal.timeline(entries, limit=6)
-    assert len(rows) == 7
-    assert "more" in rows[3]
+    assert len(rows) == 6
+    assert "more" in rows[2]
     assert "observation_window_closed" in rows[-1]
     assert "pod_object_deleted" in rows[-2]
 

@@ -14,7 +14,8 @@ import pytest
 from pytest_drainwatch.cluster.embedded import records
 from tests.embedded.live import host
 
-pytestmark = pytest.mark.cluster
+# The host before and after, and nobody else's cluster between.
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """

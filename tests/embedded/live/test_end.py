@@ -19,7 +19,8 @@ from tests.embedded.live import host
 from tests.embedded.live.conftest import own_processes
 from tests.embedded.live.workload import deploy_web, write_failing_binary
 
-pytestmark = pytest.mark.cluster
+# The host before and after, and nobody else's cluster between.
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[3]
 OWNER = """
