@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -58,23 +59,28 @@ def stale(flows: Iterable[FlowReport]) -> str | None:
     if not found:
         return None
     last = max(found, key=_OCCASIONS.index)
-    counted = " and ".join(f"{found[last][p]} {p}" for p in _PROTOS if p in found[last])
+    counted = " and ".join(f"{found[last][p]:,} {p}" for p in _PROTOS if p in found[last])
     return f"at {last} conntrack led {counted} flow(s) to a pod that had ended (stale DNAT)"
 
 
 def _names(trial: TrialReport) -> Names:
     """How pods are called here, by UID and, where that is one pod's, by address.
 
-    Long names are cut to their ends, which the parts above show whole.
+    Long names are cut to their ends, which the parts above show whole. A name that two
+    pods had, as in a StatefulSet, tells neither from the other: they keep their UIDs.
     """
     whole = {gone.pod_uid: gone.pod for gone in trial.container_exits}
     whole |= {end.pod_uid: end.pod for end in trial.pod_ends}
     for prober in trial.new_connections:
         whole |= {one.pod_uid: one.pod for one in prober.answered_by if one.pod}
     whole |= {one.pod_uid: one.pod for one in trial.windows if one.pod}
-    names = {uid: _short(name) for uid, name in whole.items()}
-    if len(set(names.values())) < len(names):
-        names = whole
+    had = Counter(whole.values())
+    cut = Counter(map(_short, had))
+    names = {
+        uid: _short(name) if cut[_short(name)] == 1 else name
+        for uid, name in whole.items()
+        if had[name] == 1
+    }
     addresses = {
         piece.to: names[piece.to_pod]
         for flow in trial.flows
@@ -160,9 +166,13 @@ def _flows(trial: TrialReport, names: Names) -> list[str]:
 def _folded(flows: Sequence[FlowReport], names: Names) -> list[_Said]:
     """By transport, then by time: flows of which the same is said at the same looks."""
     at_once: dict[tuple[Proto, Occasion, str], tuple[FlowEvidence, list[str]]] = {}
+    words: dict[tuple[str, str | None], str] = {}  # of 10,000 flows most are told the same
     for flow in flows:
         for piece in flow.evidence:
-            key = (flow.proto, piece.occasion, _words(piece, names))
+            said = (piece.says, piece.to_pod)
+            if said not in words:
+                words[said] = _words(piece, names)
+            key = (flow.proto, piece.occasion, words[said])
             at_once.setdefault(key, (piece, []))[1].append(flow.id)
     found: dict[tuple[str, tuple[str, ...]], _Said] = {}
     for key in sorted(at_once, key=lambda k: (_PROTOS.index(k[0]), _OCCASIONS.index(k[1]))):
@@ -191,5 +201,5 @@ def _group(ids: Sequence[str], places: Mapping[str, int]) -> str:
     if len(ids) <= 2:
         return ", ".join(ids)
     if places[ids[-1]] - places[ids[0]] == len(ids) - 1:
-        return f"{ids[0]} … {ids[-1]} ({len(ids)})"
-    return f"{ids[0]} and {len(ids) - 1} more"
+        return f"{ids[0]} … {ids[-1]} ({len(ids):,})"
+    return f"{ids[0]} and {len(ids) - 1:,} more"

@@ -151,6 +151,27 @@ def test_names_whose_ends_are_alike_stay_whole() -> None:
     assert any("the living pod …0" in line for line in network(single))
 
 
+def test_a_name_that_two_pods_had_names_neither() -> None:
+    told = trial(held(Occasion.TRIGGER, -30, (5000, 5001)))
+    (ended,) = told.trial.pod_ends
+    both = tuple(replace(ended, pod_uid=uid, pod="probe-0") for uid in (s.OLD, s.NEW))
+    again = replace(told.trial, pod_ends=both, windows=(), container_exits=())
+    assert any(f"the living pod {OLD_IP} (uid {s.OLD})" in line for line in network(again))
+    once = replace(again, pod_ends=both[:1])
+    assert any(line.endswith("the living pod probe-0") for line in network(once))
+
+
+def test_stale_is_told_of_the_last_look_that_saw_it() -> None:
+    told = trial(
+        held(Occasion.EXIT, 5300, (5000, 5001)),
+        held(Occasion.AFTER_EXIT, 10_300, (5001,)),
+        held(Occasion.END, 11_000, ()),
+    )
+    assert stale(told.trial.flows) == (
+        "at exit+5s conntrack led 1 udp flow(s) to a pod that had ended (stale DNAT)"
+    )
+
+
 def effect(*endpoints: str, port: int = 7002, rejects: bool = False, drops: bool = False) -> Effect:
     return Effect(proto="udp", port=port, endpoints=endpoints, rejects=rejects, drops=drops)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,14 @@ def test_what_cannot_be_broken_stays_whole() -> None:
     (line,) = table(fitted([(name, "1 x, 2 y", REPORT)], 120))[:1]
     assert name in line
     assert line.endswith(REPORT)
+
+
+@pytest.mark.parametrize(("width", "lines"), [(25, 1), (24, 2), (14, 2), (13, 2), (0, 2)])
+def test_a_cell_is_broken_only_if_it_must_be(width: int, lines: int) -> None:
+    rows = [("n", "6/10 abc, 4/10 defg.", REPORT)]
+    found = fitted(rows, width)
+    assert len(found) == lines
+    assert found[0][1] == ("6/10 abc, 4/10 defg." if lines == 1 else "6/10 abc,")
 
 
 CELL = st.lists(st.sampled_from(["1/2 rst", "10/10 a-b", "2,0 s", "(<1 %)", "-"]), max_size=4).map(
