@@ -7,7 +7,7 @@ BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all check setup venv docs clean help
+.PHONY: trial test test-all bench-accuracy check setup setup-tests venv docs clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
@@ -15,15 +15,16 @@ help:                 ## this list
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
 	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
 
-# Trials mostly wait, so two go side by side, each worker with clusters of its own. Every test
-# that is not slow is in one of the parts, and a part without tests fails (pytest's code 5).
+# Trials mostly wait, so two go side by side, each worker with clusters of its own; worksteal
+# keeps a module's tests together, and with them its cluster. Every test that is not slow is in
+# one of the parts, and a part without tests fails (pytest's code 5).
 test: setup-tests check ## set-up, checks, and the test suite, real cluster trials included
 	$(BIN)/pytest $(TWO) -m "not slow and not alone and not cluster"
 	$(BIN)/pytest $(TWO) -m "not slow and not alone and cluster"
 	$(BIN)/pytest -m "not slow and alone"
 
-test-all: setup-tests ## the test suite and everything that takes minutes
-	$(BIN)/pytest
+test-all: test        ## the test suite and everything that takes minutes
+	$(BIN)/pytest -m slow --ignore=tests/cases/test_questions.py  # these are scenarios, next
 	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
 
 bench-accuracy: setup-tests ## flow ends of real trials against tcpdump: coverage and widths

@@ -334,6 +334,7 @@ class Probe:
         self.draining = False
         self.terms_seen = 0
         self.udp_heard_ns = 0
+        self.looking_again = False
         self.notes = Notes()
         self.telling = False
         self.connections: set[Connection] = set()
@@ -659,9 +660,17 @@ class Probe:
         if not self.draining or self.connections or self.tcp is not None:
             return
         # UDP peers cannot leave: while they are heard they alone keep the window.
-        heard_ago = time.monotonic_ns() - self.udp_heard_ns
-        if not self.udp_heard_ns or heard_ago > UDP_HEARD_NS:
+        left_ns = self.udp_heard_ns + UDP_HEARD_NS - time.monotonic_ns()
+        if not self.udp_heard_ns or left_ns < 0:
             self.finish_drain()
+        if not self.looking_again:
+            self.looking_again = True
+            self.loop.call_later((left_ns + 1) / 1e9, self.look_again)
+
+    def look_again(self) -> None:
+        """Nobody says that UDP peers have fallen silent: it is time to see whether they have."""
+        self.looking_again = False
+        self.finish_if_left()
 
     def read_pending(self, connection: Connection) -> None:
         for _ in range(READS_AT_END):

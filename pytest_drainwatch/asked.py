@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 # About what a trial takes beside settling and observing (deployment, preflight, clearing up),
 # and the start of a cluster.
 AROUND_S, CLUSTER_S = 8, 5
+EXPECTED_ARMS = (
+    'expected @pytest.mark.parametrize("arms", [arms(Scenario(), FIELD, {NAME: VALUE, ...})]), '
+    "with brackets around the arms: they are one value, which one test gets"
+)
+# What check_items() has to say of an item, where it cannot be said at once.
+REFUSED = pytest.StashKey[str]()
 FIXTURES = frozenset({"trial", "dw_flows", "dw_probe", "dw_namespace"})
 
 
@@ -41,29 +48,85 @@ def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
 
 
 def check_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """What a test asks for and we cannot do is a usage error before anything starts."""
+    """What a test asks for and we cannot do is a usage error before anything starts.
+
+    To be called about the tests that will run, after all deselection. A worker of xdist
+    has nobody to tell it to, so there it is the error of the test: see :func:`refuse`.
+    """
     for item in items:
-        try:
-            if arms := arms_of(item):
-                named_arms(config, arms)
-            for asked in _scenarios_of(item):
-                config.stash[RUN].settings.apply(asked)
-        except ValueError as error:
-            raise pytest.UsageError(f"{item.nodeid} with the options given: {error}") from None
-        for marker in item.iter_markers("trial"):
-            if marker.args or marker.kwargs:
-                given = ", ".join([*map(repr, marker.args), *marker.kwargs])
-                raise pytest.UsageError(
-                    f"{item.nodeid}: @pytest.mark.trial takes no arguments, got: {given}"
-                )
+        problem = _problem_of(config, item)
+        if problem is None:
+            continue
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(problem)
+        item.stash[REFUSED] = problem
+
+
+def refuse(item: pytest.Item) -> None:
+    """End a test here whose usage error could not be raised before the run."""
+    problem = item.stash.get(REFUSED, None)
+    if problem is not None:
+        pytest.fail(f"usage error: {problem}", pytrace=False)
+
+
+def _problem_of(config: pytest.Config, item: pytest.Item) -> str | None:
+    try:
+        if arms := arms_of(item):
+            named_arms(config, arms)
+        for asked in _scenarios_of(item):
+            config.stash[RUN].settings.apply(asked)
+    except ValueError as error:
+        return f"{item.nodeid} with the options given: {error}"
+    for marker in item.iter_markers("trial"):
+        if marker.args or marker.kwargs:
+            given = ", ".join([*map(repr, marker.args), *marker.kwargs])
+            return f"{item.nodeid}: @pytest.mark.trial takes no arguments, got: {given}"
+    return None
 
 
 def arms_of(item: pytest.Item) -> Sequence[Scenario]:
-    """The arms that a test measures by the fixture ``trials``; empty: it does not."""
+    """The arms that a test measures by the fixture ``trials``; empty: none are known yet.
+
+    Raises :class:`~pytest_drainwatch.core.scenario.ScenarioError` if its parameter is no arms.
+    """
     if "trials" not in getattr(item, "fixturenames", ()):
         return ()
-    callspec = getattr(item, "callspec", None)
-    return tuple(callspec.params.get("arms", ())) if callspec else ()
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if "arms" not in params:
+        return ()
+    try:
+        return as_arms(params["arms"])
+    except ValueError:
+        if _is_given_by_a_mark(item, "arms"):
+            raise
+        return ()  # a fixture makes of it what it likes; the fixture 'trials' checks that
+
+
+def as_arms(given: object) -> Sequence[Scenario]:
+    """What somebody gave as arms, if it is a list of scenarios.
+
+    Raises :class:`~pytest_drainwatch.core.scenario.ScenarioError` if it is not.
+    """
+    from pytest_drainwatch.core.scenario import Scenario, ScenarioError
+
+    found = tuple(given) if isinstance(given, Iterable) else ()
+    if not found or not all(isinstance(each, Scenario) for each in found):
+        seen = f"the scenario {given.id}" if isinstance(given, Scenario) else reprlib.repr(given)
+        raise ScenarioError(f"'arms' is {seen}, not a list of scenarios; {EXPECTED_ARMS}")
+    return found
+
+
+def _is_given_by_a_mark(item: pytest.Item, name: str) -> bool:
+    """Whether ``@pytest.mark.parametrize`` gives a value to ``name`` that no fixture changes."""
+    for marker in item.iter_markers("parametrize"):
+        given = dict(zip(("argnames", "argvalues", "indirect"), marker.args, strict=False))
+        given |= marker.kwargs
+        names, indirect = given.get("argnames", ()), given.get("indirect", False)
+        if isinstance(names, str):
+            names = [each.strip() for each in names.split(",")]
+        if name in names:
+            return not (indirect is True or (indirect and name in indirect))
+    return False
 
 
 def named_arms(config: pytest.Config, arms: Sequence[Scenario]) -> dict[str, Scenario]:
@@ -74,7 +137,7 @@ def named_arms(config: pytest.Config, arms: Sequence[Scenario]) -> dict[str, Sce
     """
     from pytest_drainwatch.core.scenario import ScenarioError, check_arms
 
-    applied = [config.stash[RUN].settings.apply(asked) for asked in arms]
+    applied = [config.stash[RUN].settings.apply(asked) for asked in as_arms(arms)]
     check_arms(applied)
     named = dict(zip(arm_names(applied), applied, strict=True))
     if len(named) < len(applied):
@@ -110,9 +173,6 @@ def _seconds(asked: Scenario) -> float:
 
 def _in_words(needs: ClusterNeeds) -> str:
     """What is said of a cluster that is not the run's usual one; of that nothing."""
-    words = [
-        f"Kubernetes {needs.kube_version}" if needs.kube_version else "",
-        f"kube-proxy {needs.proxy_mode}" if needs.proxy_mode else "",
-        "" if needs.min_sync_period_ms is None else f"minSyncPeriod {needs.min_sync_period_ms} ms",
-    ]
-    return ", ".join(filter(None, words))
+    from pytest_drainwatch.core.scenario.needs import in_words
+
+    return in_words(needs.kube_version, needs.proxy_mode, needs.min_sync_period_ms)

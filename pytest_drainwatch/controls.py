@@ -6,13 +6,14 @@ workload that must be given it. ``drainwatch doctor --trial`` runs them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pytest_drainwatch.core.document import FlowReport, TrialReport
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.probing.document import UNKNOWN, NewConnections
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.scenario import App, Behavior, Flows, Pid1, PreStop, Scenario, Trigger
 
@@ -43,13 +44,16 @@ FROZEN = replace(
 )
 
 
+Judge = Callable[[TrialReport], list[str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A trial and what must come out; ``judge`` says what did not, one line each."""
 
     shows: str
     scenario: Scenario
-    judge: Callable[[TrialReport], list[str]]
+    judge: Judge
 
     @property
     def name(self) -> str:
@@ -57,7 +61,7 @@ class Control:
         return self.scenario.id
 
 
-def tcp_ends(outcome: Outcome, mechanism: Mechanism) -> Callable[[TrialReport], list[str]]:
+def tcp_ends(outcome: Outcome, mechanism: Mechanism) -> Judge:
     """Every TCP flow of the target has this end."""
 
     def judge(trial: TrialReport) -> list[str]:
@@ -73,8 +77,24 @@ def tcp_ends(outcome: Outcome, mechanism: Mechanism) -> Callable[[TrialReport], 
     return judge
 
 
+def udp_ends(outcome: Outcome) -> Judge:
+    """Every UDP flow of the target has this outcome; by what it was severed is not determined."""
+
+    def judge(trial: TrialReport) -> list[str]:
+        flows = [f for f in trial.flows if f.proto is Proto.UDP and f.role is Role.TARGET]
+        if not flows:
+            return ["there is no UDP flow of the target"]
+        return [
+            f"{f.id} is {f.outcome} by {f.mechanism}, expected {outcome}"
+            for f in flows
+            if f.outcome is not outcome
+        ]
+
+    return judge
+
+
 def nothing_lost(trial: TrialReport) -> list[str]:
-    """Every flow survived, and every new connection was answered."""
+    """Every flow survived, and every new connection was answered, as is known of each."""
     wrong = [
         f"{f.id} is {f.outcome} by {f.mechanism}, expected {Outcome.SURVIVED}"
         for f in trial.flows
@@ -93,9 +113,24 @@ def nothing_lost(trial: TrialReport) -> list[str]:
                 f"{prober.failed} of {prober.attempts} new connections ({prober.proto}) failed, "
                 "expected 0 of many"
             )
+        wrong += [f"{prober.prober}: {what}, expected 0" for what in _unclear(prober)]
     if not trial.new_connections:
         wrong.append("no new connections were tried")
     return wrong
+
+
+def _unclear(prober: NewConnections) -> Iterator[str]:
+    """What keeps one from saying that no new connection failed."""
+    if prober.lost is None:
+        yield "an unknown number of attempts lost"
+    elif prober.lost:
+        yield f"{prober.lost} attempt(s) lost"
+    if prober.failed_before:
+        yield f"{prober.failed_before} attempt(s) failed before the trigger"
+    for fate in sorted({Result.CLIENT_LIMIT, *UNKNOWN}):
+        each = (prober.results, prober.results_before)
+        if number := sum(results.get(fate, 0) for results in each):
+            yield f"{number} {fate}"
 
 
 def _lost(flow: FlowReport) -> int | None:
@@ -105,7 +140,7 @@ def _lost(flow: FlowReport) -> int | None:
     return None if flow.unanswered is None else max(0, flow.unanswered - 1)
 
 
-def new_connections_end(*accepted: Result) -> Callable[[TrialReport], list[str]]:
+def new_connections_end(*accepted: Result) -> Judge:
     """New TCP connections failed, and in at least one of these ways."""
 
     def judge(trial: TrialReport) -> list[str]:
@@ -122,7 +157,7 @@ def new_connections_end(*accepted: Result) -> Callable[[TrialReport], list[str]]
     return judge
 
 
-def both(*judges: Callable[[TrialReport], list[str]]) -> Callable[[TrialReport], list[str]]:
+def both(*judges: Judge) -> Judge:
     """All of these."""
     return lambda trial: [wrong for judge in judges for wrong in judge(trial)]
 
@@ -136,7 +171,7 @@ CONTROLS = (
     Control(
         shows="an app that closes in order is drained",
         scenario=replace(QUICK, name="control-closed"),
-        judge=tcp_ends(Outcome.DRAINED, Mechanism.ANNOUNCED_FIN),
+        judge=both(tcp_ends(Outcome.DRAINED, Mechanism.ANNOUNCED_FIN), udp_ends(Outcome.SEVERED)),
     ),
     Control(
         shows="an app that resets is severed, and with no replacement new connections are refused",
@@ -148,6 +183,7 @@ CONTROLS = (
         ),
         judge=both(
             tcp_ends(Outcome.SEVERED, Mechanism.RST),
+            udp_ends(Outcome.SEVERED),
             new_connections_end(Result.REFUSED, Result.UNREACHABLE),
         ),
     ),
@@ -174,6 +210,6 @@ CONTROLS = (
             observe_timeout_ns=3 * NS_PER_S,
             name="control-survivor",
         ),
-        judge=tcp_ends(Outcome.SURVIVED, Mechanism.NONE),
+        judge=both(tcp_ends(Outcome.SURVIVED, Mechanism.NONE), udp_ends(Outcome.SURVIVED)),
     ),
 )

@@ -10,11 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_drainwatch.controls import CONTROLS, Control
-from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
+from pytest_drainwatch.options import (
+    OPTIONS,
+    Option,
+    OptionError,
+    Settings,
+    from_environment,
+    resolve,
+)
+from pytest_drainwatch.output import write
 
 DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # Of the options those that say where, and not what: the controls are what they are.
 PLACE = ("cluster", "kubeconfig", "context", "kube-bin", "probe-image", "out", "keep")
+VERSION = "kube-version"
 
 
 def register(subparsers: Any) -> None:
@@ -58,7 +67,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     except ClusterError as error:
         return _fail(CANNOT, str(error))
     for check in checks:
-        print(check.line())
+        write(check.line() + "\n")
     return DONE if all(check.good for check in checks) else CANNOT
 
 
@@ -70,24 +79,19 @@ def _try(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.results import claim_folder, new_run_id
     from pytest_drainwatch.trial import TrialVoid, run_trial
 
-    versions = arguments.kube_version or []
-    if len(versions) > 1:
-        return _fail(USAGE, f"--kube-version is given {len(versions)} times; --trial takes one")
-
-    def from_command_line(option: Option) -> object:
-        if option.name == "kube-version":
-            return versions[0] if versions else None
-        return getattr(arguments, option.dest, None)
-
     try:
-        settings = resolve({"command line": from_command_line, "environment": from_environment})
+        settings = place(arguments)
         asked = [settings.apply(control.scenario) for control in CONTROLS]
-    except (OptionError, ValueError) as error:
+    except ValueError as error:
         return _fail(USAGE, str(error))
-    progress, run_id, wrong = PlainProgress(), new_run_id(), 0
+    progress, run_id, good = PlainProgress(), new_run_id(), 0
+    try:
+        folders = [claim_folder(settings.out, run_id, scenario.id) for scenario in asked]
+    except OSError as error:
+        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
 
     def keep() -> bool:
-        return settings.keeps(failed=wrong > 0)
+        return settings.keeps(failed=good < len(CONTROLS))
 
     try:
         with (
@@ -97,25 +101,40 @@ def _try(arguments: argparse.Namespace) -> int:
             ) as pool,
             pool.lease(asked[0].cluster) as cluster,
         ):
-            for control, scenario in zip(CONTROLS, asked, strict=True):
-                folder = claim_folder(settings.out, run_id, scenario.id)
+            for control, scenario, folder in zip(CONTROLS, asked, folders, strict=True):
                 trial = run_trial(
                     cluster, scenario, folder=folder, keep=settings.keeps, progress=progress
                 )
                 found = control.judge(trial.report.trial)
-                wrong += bool(found)
+                good += not found
                 for line in told(control, found):
-                    print(line, flush=True)
-    except OSError as error:
-        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
+                    write(line + "\n")
     except (ClusterError, TrialVoid) as error:
         return _fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
         return _fail(130, "interrupted; the recordings so far are kept")
-    print(
-        f"{len(CONTROLS) - wrong} of {len(CONTROLS)} controls as expected; {settings.out / run_id}"
-    )
-    return BROKEN if wrong else DONE
+    write(f"{good} of {len(CONTROLS)} controls as expected; {settings.out / run_id}\n")
+    return DONE if good == len(CONTROLS) else BROKEN
+
+
+def place(arguments: argparse.Namespace) -> Settings:
+    """Where the controls run. Whatever else is exported for other runs changes none of them.
+
+    Raises :class:`OptionError`.
+    """
+    versions = arguments.kube_version or []
+    if len(versions) > 1:
+        raise OptionError(f"--kube-version is given {len(versions)} times; --trial takes one")
+
+    def from_command_line(option: Option) -> object:
+        if option.name == VERSION:
+            return versions[0] if versions else None
+        return getattr(arguments, option.dest, None)
+
+    def from_outside(option: Option) -> object:
+        return from_environment(option) if option.name in (*PLACE, VERSION) else None
+
+    return resolve({"command line": from_command_line, "environment": from_outside})
 
 
 def told(control: Control, found: Sequence[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_drainwatch.core.document import Counts, FlowReport
@@ -13,11 +13,28 @@ if TYPE_CHECKING:
     from pytest_drainwatch.trial import Trial
 
 SECTION_LINES = 25
+# With fewer lines a section would say nothing.
+LEAST_LINES = 5
 MARKS_SHOWN = 3
 
 
-def failure_section(trial: Trial) -> str:
-    """What happened around a broken promise, in at most 25 lines."""
+def failure_sections(trials: Sequence[Trial]) -> Iterator[tuple[str, str]]:
+    """Of a failed test's trials each with its scenario's id, in at most 25 lines together.
+
+    Of more trials than there is room for, the last ones: an earlier one has its row in the
+    run's table.
+    """
+    shown = trials[-(SECTION_LINES // LEAST_LINES) :]
+    for trial in shown:
+        try:
+            text = failure_section(trial, SECTION_LINES // len(shown))
+        except Exception as error:  # the test's own failure must be seen all the same
+            text = f"cannot be shown: {error!r}\n{_all_of_it(trial)}"
+        yield trial.scenario.id, text
+
+
+def failure_section(trial: Trial, lines: int = SECTION_LINES) -> str:
+    """What happened around a broken promise, in at most so many lines (2 or more)."""
     judged = trial.report.trial
     head = [
         *[mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN],
@@ -28,14 +45,15 @@ def failure_section(trial: Trial) -> str:
     stale = network.stale(judged.flows)
     if stale is not None:
         head.append(f"net: {stale}")
+    head = head[: lines - 1]
+    left = lines - 1 - len(head)
     since = [entry for entry in judged.timeline if entry.t_ms >= 0]
-    return "\n".join(
-        [
-            *head,
-            *terminal.timeline(since, limit=SECTION_LINES - len(head) - 1),
-            f"all of it: drainwatch show {trial.folder / 'report.json'}",
-        ]
-    )
+    shown = terminal.timeline(since, limit=left) if left > 1 else []
+    return "\n".join([*head, *shown, _all_of_it(trial)])
+
+
+def _all_of_it(trial: Trial) -> str:
+    return f"all of it: drainwatch show {trial.folder / 'report.json'}"
 
 
 def compare_counts(op: str, left: Counts, right: Counts) -> list[str]:

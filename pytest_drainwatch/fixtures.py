@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_drainwatch import interrupts, session
-from pytest_drainwatch.asked import arms_of, named_arms
+from pytest_drainwatch.asked import EXPECTED_ARMS, arms_of, named_arms
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def dw_clusters(request: pytest.FixtureRequest) -> Iterator[ClusterPool]:
+def dw_interrupts() -> Iterator[None]:
+    """SIGTERM ends the run as Ctrl-C does, whoever brought the cluster."""
+    with interrupts.raised():
+        yield
+
+
+@pytest.fixture(scope="session")
+def dw_clusters(request: pytest.FixtureRequest, dw_interrupts: None) -> Iterator[ClusterPool]:
     """The clusters of the session, each started when a trial first needs it."""
     from pytest_drainwatch.pool import ClusterPool
 
@@ -37,7 +44,7 @@ def dw_clusters(request: pytest.FixtureRequest) -> Iterator[ClusterPool]:
     def keep() -> bool:
         return run.settings.keeps(failed=request.session.testsfailed > 0)
 
-    with interrupts.raised(), ClusterPool(run.settings, logs, log, keep=keep) as pool:
+    with ClusterPool(run.settings, logs, log, keep=keep) as pool:
         yield pool
 
 
@@ -67,7 +74,7 @@ def scenario() -> Scenario:
 
 @pytest.fixture
 def dw_namespace(
-    request: pytest.FixtureRequest, dw_cluster: Cluster, scenario: Scenario
+    request: pytest.FixtureRequest, dw_interrupts: None, dw_cluster: Cluster, scenario: Scenario
 ) -> Iterator[Stage]:
     """A namespace of its own and an open recording, for one trial."""
     with _stage(request, dw_cluster, scenario) as stage:
@@ -120,8 +127,7 @@ def drainwatch(
 def arms() -> Sequence[Scenario]:
     """Scenarios that differ in one field; parametrize it, or override it."""
     raise pytest.UsageError(
-        "the fixture 'trials' measures arms, and this test names none. Expected "
-        '@pytest.mark.parametrize("arms", [arms(Scenario(), FIELD, {NAME: VALUE, ...})])'
+        f"the fixture 'trials' measures arms, and this test names none; {EXPECTED_ARMS}"
     )
 
 
@@ -136,9 +142,12 @@ def trials(
     from pytest_drainwatch.pool import refuse
 
     named = named_arms(request.config, arms)
-    if not dw_clusters.holds(dw_cluster):
-        for asked in named.values():
+    for asked in named.values():  # before the first has cost a minute
+        if not dw_clusters.holds(dw_cluster):
             refuse(dw_cluster, asked.cluster)
+            continue
+        with _skipping_what_no_kernel_here_can():
+            dw_clusters.check(asked.cluster)
     found = {}
     for name, asked in named.items():
         with _cluster_for(request, dw_clusters, dw_cluster, asked) as cluster:

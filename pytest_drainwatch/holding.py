@@ -67,7 +67,9 @@ def flow_checks(
 
 
 def _probers(flows: Flows, way: Way) -> Iterator[ProberConfig]:
-    """Each from an address of its own: a prober must not use up the flows' refusals (K13)."""
+    """Each from an address of its own, as far as the way has so many: a prober that shares the
+    flows' one uses up their refusals (K13).
+    """
     asked = (
         ("tcp", way.tcp, flows.probe_interval_ns),
         ("udp", way.udp, flows.udp_probe_interval_ns),

@@ -55,11 +55,12 @@ class Trial:
     def stale(self, proto: Proto, occasion: Occasion) -> int | None:
         """How many of the target's flows conntrack then led to a pod that had ended.
 
-        None: the node was not looked at then, or of some flow it is not known.
+        None: there are no such flows, the node was not looked at then, or of some flow it
+        is not known.
         """
         flows = [f for f in self.flows if f.proto is proto and f.role is Role.TARGET]
         told = [piece for f in flows for piece in f.evidence if piece.occasion is occasion]
-        if len(told) < len(flows) or any(e.to and e.stale is None for e in told):
+        if not flows or len(told) < len(flows) or any(e.to and e.stale is None for e in told):
             return None
         return sum(piece.stale is True for piece in told)
 

@@ -140,7 +140,7 @@ class Evidence:
         """The occasions that have come and were not looked at yet."""
         pods = self._sight.pods()
         leaving = {uid for uid in self._before if _leaves(pods.get(uid))}
-        if leaving - self._ready():
+        if leaving & self._unready():
             yield Occasion.READY_FALSE
         if self._exit_ns is None and any(_ended(pods.get(uid)) for uid in leaving):
             self._exit_ns = time.monotonic_ns()
@@ -148,15 +148,17 @@ class Evidence:
             yield Occasion.EXIT
             if time.monotonic_ns() - self._exit_ns >= AFTER_EXIT_S * NS_PER_S:
                 yield Occasion.AFTER_EXIT
+                return  # which is as good as a look at the end
         if self._observed.is_set():
             yield Occasion.END
 
-    def _ready(self) -> set[str]:
+    def _unready(self) -> set[str]:
+        """Who is listed and not ready; one that is listed no more was perhaps never unready."""
         return {
             str(endpoint.get("uid"))
             for item in self._sight.slices().values()
             for endpoint in objects(item.get("endpoints"))
-            if endpoint.get("ready") is True
+            if endpoint.get("ready") is False
         }
 
     def _look(self, occasion: Occasion) -> bool:

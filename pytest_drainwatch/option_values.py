@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
@@ -17,7 +18,12 @@ def parse_duration_ns(text: str) -> int:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError("expected a duration such as 25, 25s, 500ms or 2m")
-    return round(float(match[1]) * _UNIT_NS[match[2]])
+    exact_ns = Decimal(match[1]) * _UNIT_NS[match[2]]
+    ns = round(exact_ns)
+    if exact_ns and not ns:
+        # 0 has a meaning of its own, which must be asked for.
+        raise ValueError("expected 0, or a duration of at least a nanosecond")
+    return ns
 
 
 def seconds(text: str) -> int:

@@ -167,7 +167,10 @@ OPTIONS = (
         name="keep",
         parse=option_values.one_of(*KEEP),
         metavar="WHEN",
-        help="keep a trial's namespace and cluster: never (default), on-failure or always",
+        help="keep a trial's namespace, and the cluster(s) open at the end: never (default), "
+        "on-failure or always. Of a test that measures in its body or compares arms "
+        "(drainwatch, trials) on-failure keeps the namespace of a void trial only: a measured "
+        "one's is gone before the test judges. A trial of namespace-delete leaves none",
     ),
 )
 

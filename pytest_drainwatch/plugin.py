@@ -19,6 +19,7 @@ from pytest_drainwatch.fixtures import (
     dw_cluster,
     dw_clusters,
     dw_flows,
+    dw_interrupts,
     dw_namespace,
     dw_probe,
     scenario,
@@ -35,6 +36,7 @@ __all__ = [
     "dw_cluster",
     "dw_clusters",
     "dw_flows",
+    "dw_interrupts",
     "dw_namespace",
     "dw_probe",
     "scenario",
@@ -67,8 +69,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return session.header(config)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    asked.check_items(config, items)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Not pytest_collection_modifyitems: -k, --lf and other plugins deselect there.
+    asked.check_items(session.config, session.items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
@@ -83,6 +87,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     session.forget(item)
+    asked.refuse(item)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,7 @@ from pytest_drainwatch.cluster import (
     open_cluster,
 )
 from pytest_drainwatch.core.scenario import ClusterNeeds
+from pytest_drainwatch.core.scenario.needs import in_words
 from pytest_drainwatch.options import Settings
 from pytest_drainwatch.workload.namespace import sweep
 
@@ -99,9 +100,16 @@ def opened_cluster(
     finally:
         if keep() and _lives(cluster):
             cluster.detach()
-            log(f"kept: export KUBECONFIG={cluster.kubeconfig}")
+            log(f"kept cluster {_in_words(cluster)}: export KUBECONFIG={cluster.kubeconfig}")
         else:
             cluster.close()
+
+
+def _in_words(cluster: Cluster) -> str:
+    """A cluster's name and what tells it from the others of a run."""
+    facts = cluster.facts()
+    told = in_words(facts.kube_version, facts.proxy_mode, facts.min_sync_period_ms)
+    return f"{cluster.name} ({told})" if told else cluster.name
 
 
 def _lives(cluster: Cluster) -> bool:
@@ -124,7 +132,8 @@ class _Member:
 class ClusterPool:
     """Clusters by their settings, for as long as the context lasts.
 
-    ``keep`` is asked when a cluster would be closed; see :func:`opened_cluster`.
+    ``keep`` is asked when the pool closes, about each cluster that is open then. One that
+    makes room for another is always closed: kept ones must not pile up beyond MOST_ALIVE.
     """
 
     def __init__(
@@ -139,6 +148,7 @@ class ClusterPool:
         self._logs = logs
         self._log = log
         self._keep = keep
+        self._closing = False
         # The least recently used one first.
         self._members: dict[ClusterSettings, _Member] = {}
 
@@ -149,8 +159,15 @@ class ClusterPool:
         self.close()
 
     def check(self, needs: ClusterNeeds) -> None:
-        """Raise ClusterError if no cluster of this run can be that; starts none."""
-        check_settings(cluster_settings(self._settings, needs)[0])
+        """Raise ClusterError if no cluster of this run can be that; starts none.
+
+        What an existing cluster is can be told once it was leased.
+        """
+        wanted, _ = cluster_settings(self._settings, needs)
+        check_settings(wanted)
+        member = self._members.get(wanted)
+        if member is not None:
+            refuse(member.cluster, needs)
 
     @contextmanager
     def lease(self, needs: ClusterNeeds) -> Iterator[Cluster]:
@@ -165,7 +182,13 @@ class ClusterPool:
             self._close_idle(MOST_ALIVE - 1)
             end = ExitStack()
             cluster = end.enter_context(
-                opened_cluster(self._settings, self._logs, self._log, keep=self._keep, needs=needs)
+                opened_cluster(
+                    self._settings,
+                    self._logs,
+                    self._log,
+                    keep=lambda: self._closing and self._keep(),
+                    needs=needs,
+                )
             )
             member = _Member(cluster, end)
         self._members[wanted] = member
@@ -182,7 +205,8 @@ class ClusterPool:
         return any(member.cluster is cluster for member in self._members.values())
 
     def close(self) -> None:
-        """End every cluster, whatever happens to the others."""
+        """End or keep every cluster, whatever happens to the others."""
+        self._closing = True
         with ExitStack() as all_of_them:
             for member in self._members.values():
                 all_of_them.push(member.end)
@@ -201,4 +225,10 @@ class ClusterPool:
         """Close what no trial uses, the least recently used first, until ``most`` are left."""
         idle = [key for key, member in self._members.items() if not member.users]
         for key in idle[: max(0, len(self._members) - most)]:
-            self._members.pop(key).end.close()
+            member = self._members.pop(key)
+            if self._settings.keep != "never":
+                self._log(
+                    f"cluster {_in_words(member.cluster)} makes room for another one: what was "
+                    f"kept in it goes too (at most {MOST_ALIVE} live at once)"
+                )
+            member.end.close()

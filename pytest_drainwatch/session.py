@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,9 +133,11 @@ def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
     item.stash[FAILED] = True
     trials = item.stash.get(TRIALS, [])
     if trials and report.when == "call":
-        from pytest_drainwatch.explain import failure_section
+        from pytest_drainwatch.explain import failure_sections
 
-        report.sections += [("drainwatch timeline", failure_section(trials[-1]))]
+        report.sections += [
+            (f"drainwatch timeline: {name}", text) for name, text in failure_sections(trials)
+        ]
 
 
 def summarise(terminal: TerminalReporter) -> None:
@@ -148,7 +150,12 @@ def summarise(terminal: TerminalReporter) -> None:
     from pytest_drainwatch.render.terminal import trial_rows
 
     terminal.section("drainwatch", sep="-")
-    for line in trial_rows(rows):
+    try:
+        lines = trial_rows(rows)
+    except Exception as error:
+        # The trials are measured and judged: what cannot be shown must not end the run.
+        lines = [f"the table of trials cannot be shown: {error!r}", *(row[-1] for row in rows)]
+    for line in lines:
         terminal.write_line(line)
 
 
@@ -172,24 +179,34 @@ def _properties(trial: Trial) -> list[tuple[str, object]]:
     from pytest_drainwatch.core.flow.table import Proto
     from pytest_drainwatch.render.terminal import counts, duration, ends, new_connections
 
+    cells: dict[str, Callable[[], str]] = {
+        "sigterm": lambda: duration(trial.summary.trigger_to_sigterm_ns),
+        "tcp": lambda: counts(trial.tcp),
+        "tcp_ended": lambda: ends(trial.flows, Proto.TCP),
+        "udp": lambda: counts(trial.udp),
+        "udp_ended": lambda: ends(trial.flows, Proto.UDP),
+        "new": lambda: new_connections(trial.report.trial),
+        "exit": lambda: ",".join(str(code) for code in trial.exit_codes) or "not measured",
+    }
     return [
         ("scenario", trial.scenario.id),
-        ("sigterm", duration(trial.summary.trigger_to_sigterm_ns)),
-        ("tcp", counts(trial.tcp)),
-        ("tcp_ended", ends(trial.flows, Proto.TCP)),
-        ("udp", counts(trial.udp)),
-        ("udp_ended", ends(trial.flows, Proto.UDP)),
-        ("new", new_connections(trial.report.trial)),
-        ("exit", ",".join(str(code) for code in trial.exit_codes) or "not measured"),
+        *((name, _shown(cell)) for name, cell in cells.items()),
         ("report", str(trial.folder / "report.json")),
     ]
+
+
+def _shown(cell: Callable[[], str]) -> str:
+    try:
+        return cell()
+    except Exception as error:  # the report is written, and the test has yet to judge it
+        return f"cannot be shown: {error!r}"
 
 
 def _found(terminal: TerminalReporter) -> Iterator[dict[str, str]]:
     """The values of every trial, in the order in which their tests ended."""
     for reports in terminal.stats.values():
         for report in reports:
-            if getattr(report, "when", None) != "call":
+            if not _tells_all(report):
                 continue
             trials: dict[str, dict[str, str]] = {}
             for name, text in getattr(report, "user_properties", ()):
@@ -197,6 +214,16 @@ def _found(terminal: TerminalReporter) -> Iterator[dict[str, str]]:
                     prefix, _, rest = str(name).partition(".")
                     trials.setdefault(prefix, {})[rest] = str(text)
             yield from trials.values()
+
+
+def _tells_all(report: object) -> bool:
+    """Whether a report is the one of its test that knows all its trials.
+
+    That is the call's, or the setup's if it was the last: arms may be measured before one
+    is void.
+    """
+    when = getattr(report, "when", None)
+    return when == "call" or (when == "setup" and getattr(report, "outcome", None) != "passed")
 
 
 def _ours(name: str) -> bool:

@@ -47,13 +47,19 @@ def _pinned(way: Way, proto: str) -> str:
     port = way.tcp if proto == "tcp" else way.udp
     source = way.source(0)
     asked = [way.address, str(port), proto, *([source] if source else [])]
-    done = subprocess.run(
-        way.command([sys.executable, "-m", "pytest_drainwatch.flows.ask", *asked]),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=ASK_TIMEOUT_S,
-    )
+    try:
+        done = subprocess.run(
+            way.command([sys.executable, "-m", "pytest_drainwatch.flows.ask", *asked]),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ASK_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise NobodyAnswered(
+            f"asking {proto} {way.address} port {port} took longer than {ASK_TIMEOUT_S:g} s; "
+            "expected an answer within a few. Look at: this machine's load"
+        ) from None
     if done.returncode != 0:
         raise NobodyAnswered(done.stderr.strip())
     return done.stdout.strip()

@@ -39,7 +39,7 @@ from pytest_drainwatch.preflight import TrialVoid, require
 from pytest_drainwatch.recorder import Recorder, RecorderError, write_atomic
 from pytest_drainwatch.stage import Keep, Progress, Stage, record_void
 from pytest_drainwatch.trigger import Target
-from pytest_drainwatch.vigil import all_over, check_alive, undisturbed, watch_until
+from pytest_drainwatch.vigil import RECOVERY_NS, all_over, check_alive, undisturbed, watch_until
 from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.way import Way
 from pytest_drainwatch.way import find as find_way
@@ -128,7 +128,8 @@ def prepare(
     )
 
     def keep_namespace() -> bool:
-        kept = keep(failed=stage.failed)
+        deleted = scenario.trigger is Trigger.NAMESPACE_DELETE  # there is nothing to keep
+        kept = not deleted and keep(failed=stage.failed)
         if kept:
             progress.line(f"kept namespace {name}")
         return kept
@@ -192,12 +193,12 @@ def deploy(stage: Stage) -> Iterator[Probe]:
             logs = tuple(LogFollower(api, name, pod.name, pod.uid, recorder) for pod in pods)
             stack.callback(join_logs, logs, 0.0)
             must(lambda: _logs_followed(logs), 15)
-            period_ms = stage.cluster.facts().min_sync_period_ms
-            stable = preflight.EndpointStability(2 * (period_ms or 1000) * NS_PER_MS)
+            stable_ns = 2 * _sync_period_ns(stage)  # kube-proxy has then surely followed
+            stable = preflight.EndpointStability(stable_ns)
             uids = [pod.uid for pod in pods]
             must(
                 lambda: stable.check(watch.slices(), uids, time.monotonic_ns(), name),
-                ENDPOINT_TIMEOUT_S,
+                ENDPOINT_TIMEOUT_S + stable_ns / NS_PER_S,
             )
             target = targets.choose(stage, way, pods)
             if scenario.trigger is Trigger.EVICT:
@@ -217,9 +218,12 @@ def hold(ready: Probe) -> Iterator[Held]:
     stage, wanted = ready.stage, ready.stage.scenario.flows
     with ExitStack() as stack:
         with stage.phase("preflight: flows"):
-            flows = wanted.tcp + wanted.udp + wanted.udp_one_way
-            require(lambda: preflight.limits_suffice(flows), stage.recorder, timeout_s=0)
             config = agent_config(wanted, ready.way, ready.target.pod.uid, stage.folder)
+            require(
+                lambda: preflight.limits_suffice(config.wanted, config.open_attempts),
+                stage.recorder,
+                timeout_s=0,
+            )
             agent = FlowAgent(ready.way.command, config)
             stage.agent = agent
             stack.callback(agent.stop)
@@ -236,8 +240,7 @@ def measure(held: Held) -> Trial:
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
     with _evidence(held.probe) as evidence:
         accepted = _terminate(held, evidence)
-        _observe(held, accepted)
-        evidence.observed()
+        _observe(held, accepted, evidence)
     with stage.phase("collect"):
         agent.stop()
         collect(stage, watch, held.probe.logs, accepted.targets)
@@ -290,7 +293,7 @@ def _terminate(held: Held, evidence: Evidence) -> trigger.Accepted:
         )
 
 
-def _observe(held: Held, accepted: trigger.Accepted) -> None:
+def _observe(held: Held, accepted: trigger.Accepted, evidence: Evidence) -> None:
     """Watch until nothing more can happen, or the window closes."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
     scenario = stage.scenario
@@ -303,9 +306,16 @@ def _observe(held: Held, accepted: trigger.Accepted) -> None:
             accepted.targets,
             everybody=len(accepted.targets) == len(held.probe.target.pods),
             one_way=scenario.flows.udp_one_way > 0,
+            recovery_ns=RECOVERY_NS + scenario.replacement_ns + _sync_period_ns(stage),
         )
         ended = watch_until(stage, watch, agent, closes_ns, over)
         stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
+        evidence.observed()
+
+
+def _sync_period_ns(stage: Stage) -> int:
+    """kube-proxy's minSyncPeriod, or Kubernetes' default where nobody says."""
+    return (stage.cluster.facts().min_sync_period_ms or 1000) * NS_PER_MS
 
 
 def _logs_followed(logs: Sequence[LogFollower]) -> preflight.Check:

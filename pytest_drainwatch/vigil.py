@@ -98,12 +98,14 @@ def all_over(
     *,
     everybody: bool,
     one_way: bool = False,
+    recovery_ns: int = RECOVERY_NS,
 ) -> Callable[[], bool]:
     """True once nothing more can happen to the pods ``uids``, and a moment has passed.
 
     ``everybody``: those are all pods, so no flow at all may still be answered by one of
     them. Who came after them, in a rollout, is nobody's end. A control is never over:
-    what may not happen is looked for until the window closes.
+    what may not happen is looked for until the window closes. ``recovery_ns`` is how long
+    new connections may go on failing before they are no longer waited for.
     """
     if verb is Trigger.NONE:
         return lambda: False
@@ -126,7 +128,7 @@ def all_over(
             if proto.quiet or proto.refused:
                 linger = max(linger, LINGER_UNANSWERED_NS[name])
         if not served:
-            linger = max(linger, RECOVERY_NS)
+            linger = max(linger, recovery_ns)
         return now - over_since[0] >= linger
 
     return look
@@ -138,7 +140,7 @@ def _recovered(verb: Trigger) -> Callable[[AgentStatus, int], bool]:
 
     def look(status: AgentStatus, now_ns: int) -> bool:
         nonlocal failures, failed_ns
-        known = sum(prober.finished - prober.answered for prober in status.probers.values())
+        known = sum(prober.failed for prober in status.probers.values())
         if known > failures:
             failures, failed_ns = known, now_ns
         return verb in UNREPLACED or now_ns - failed_ns >= RECOVERED_NS

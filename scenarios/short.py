@@ -5,9 +5,10 @@ The answers with their numbers are in docs/findings.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from pytest_drainwatch import App, Behavior, Flows, Scenario
+from pytest_drainwatch import App, Behavior, Flows, Scenario, Trial
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds
 from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing
 from pytest_drainwatch.core.scenario import Accept
@@ -39,6 +40,24 @@ def failing(found: NewConnections) -> ObservedFailing:
     """The window in which new connections failed, of a trial in which some must have."""
     assert found.observed_failing is not None, told(found)
     return found.observed_failing
+
+
+def window_s(trial: Trial) -> float:
+    """For how long, about, new connections were led to each terminated pod after its end.
+
+    An attempt in every interval, and one of as many as there are endpoints meets that pod.
+    """
+    found, app = trial.new_connections, trial.scenario.app
+    interval_s = (trial.scenario.flows.probe_interval_ns or 0) / NS_PER_S
+    pods = len(trial.report.trial.trigger.targets)
+    return found.failed * interval_s * app.replicas / pods
+
+
+def undisturbed(trials: Iterable[Trial]) -> bool:
+    """Whether the machine was quiet enough for what failed to be the trigger's doing."""
+    for trial in trials:
+        assert not trial.report.trial.degraded, f"{trial.scenario.id}: too busy to tell"
+    return True
 
 
 def known(value: Bounds | None) -> Bounds:

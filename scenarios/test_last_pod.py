@@ -11,7 +11,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_drainwatch import Trial, Trigger, arms
-from scenarios.short import LATE_NS, LISTENING, asked, known, told
+from pytest_drainwatch.core.interval import NS_PER_S
+from scenarios.short import LATE_NS, LISTENING, asked, known, told, undisturbed
 
 SCALED = asked("last-pod", LISTENING, trigger=Trigger.SCALE)
 VALUES = {"fails": "fail", "keeps": "keep"}
@@ -21,14 +22,15 @@ VALUES = {"fails": "fail", "keeps": "keep"}
 @pytest.mark.parametrize("arms", [arms(SCALED, "app.readiness_on_drain", VALUES)], ids=["scaled"])
 def test_it_does_for_as_long_as_it_is_ready(trials: dict[str, Trial]) -> None:
     """From when new connections fail is what the readiness probe decides."""
+    assert undisturbed(trials.values())
     window_ns = LISTENING.drain_ns
     for name, trial in trials.items():
         found = trial.new_connections
-        assert found.by_terminating > 0, told(found)
+        assert (found.by_terminating or 0) > 0, told(found)
         assert found.observed_failing is not None, told(found)
         began = known(found.observed_failing.first_ns)
         if name == "keeps":
             assert began[1] >= window_ns, told(found)
         else:
             # The kubelet asks once a second, and kube-proxy follows within another.
-            assert began[0] <= 2_000_000_000 + LATE_NS, told(found)
+            assert began[0] <= 2 * NS_PER_S + LATE_NS, told(found)

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch import Trial, Trigger, arms
-from scenarios.short import EXITING, asked, failing, told
+from pytest_drainwatch.core.interval import NS_PER_S
+from scenarios.short import EXITING, LATE_NS, asked, told, undisturbed, window_s
 
 PERIODS = {"1s": 1000, "10s": 10_000}
 ROLLOUT = asked("sync", replace(EXITING, replicas=3), trigger=Trigger.ROLLOUT)
@@ -23,6 +24,9 @@ ROLLOUT = asked("sync", replace(EXITING, replicas=3), trigger=Trigger.ROLLOUT)
 )
 def test_the_window_grows_with_it(trials: dict[str, Trial]) -> None:
     """More attempts fail, over a longer time."""
+    assert undisturbed(trials.values())
     short, long = (trials[name].new_connections for name in PERIODS)
     assert 0 < short.failed < long.failed, f"{told(short)}; {told(long)}"
-    assert failing(long).lasts_ns[0] > failing(short).lasts_ns[1], f"{told(short)}; {told(long)}"
+    assert window_s(trials["1s"]) <= 1 + LATE_NS / NS_PER_S < window_s(trials["10s"]), (
+        f"{window_s(trials['1s']):.1f} s and {window_s(trials['10s']):.1f} s a pod"
+    )

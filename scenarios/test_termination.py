@@ -13,10 +13,9 @@ import pytest
 from pytest_drainwatch import App, Mechanism, Outcome, Role, Scenario, Trial, matrix
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.explain import worst
+from scenarios.short import LATE_NS, known
 
 SHORT = Scenario(app=App(grace_period_s=10, drain_ns=5 * NS_PER_S), settle_ns=3 * NS_PER_S)
-# How late a busy two-core machine may carry out what Kubernetes promises.
-LATE_NS = 1 * NS_PER_S
 
 
 @pytest.mark.trial
@@ -27,9 +26,9 @@ def test_every_connection_is_closed_cleanly_at_the_windows_end(trial: Trial) -> 
     assert trial.exit_codes == (0,)
     app = trial.scenario.app
     window = app.drain_ns
-    lo, hi = _bounds(trial.summary.sigterm_to_last_flow_terminal_ns)
+    lo, hi = known(trial.summary.sigterm_to_last_flow_terminal_ns)
     tcp_ends = [f.terminal_ns for f in trial.flows if f.proto == "tcp" and f.terminal_ns]
-    sigterm = _bounds(trial.summary.trigger_to_sigterm_ns)
+    sigterm = known(trial.summary.trigger_to_sigterm_ns)
     for end in tcp_ends:
         # The truth lies within the bounds: they must allow the promised instant, or just after.
         assert end[1] - sigterm[0] >= window
@@ -45,10 +44,10 @@ def test_every_connection_is_reset_at_once(trial: Trial) -> None:
         trial.flows, Outcome.SEVERED
     )
     assert trial.exit_codes == (0,)
-    sigterm = _bounds(trial.summary.trigger_to_sigterm_ns)
+    sigterm = known(trial.summary.trigger_to_sigterm_ns)
     for flow in trial.flows:
         if flow.proto == "tcp" and flow.role is Role.TARGET:
-            assert _bounds(flow.terminal_ns)[0] - sigterm[1] <= 200 * NS_PER_MS
+            assert known(flow.terminal_ns)[0] - sigterm[1] <= 200 * NS_PER_MS
 
 
 @pytest.mark.trial
@@ -60,11 +59,6 @@ def test_every_connection_lives_until_the_kill(trial: Trial) -> None:
     grace = trial.scenario.app.grace_period_s * NS_PER_S
     for flow in trial.flows:
         if flow.proto == "tcp" and flow.role is Role.TARGET:
-            lo, hi = _bounds(flow.terminal_ns)
+            lo, hi = known(flow.terminal_ns)
             assert hi >= grace
             assert lo <= grace + LATE_NS
-
-
-def _bounds(value: tuple[int, int] | None) -> tuple[int, int]:
-    assert value is not None, "not measured; the report's notes say why"
-    return value

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_drainwatch import Mechanism, Trial, arms
-from scenarios.short import LATE_NS, LISTENING, asked, known
+from scenarios.short import LATE_NS, LISTENING, asked, known, undisturbed
 
 TWO = asked("udp", replace(LISTENING, replicas=2))
 VALUES = {"fails": "fail", "keeps": "keep"}
@@ -22,6 +22,7 @@ VALUES = {"fails": "fail", "keeps": "keep"}
 @pytest.mark.parametrize("arms", [arms(TWO, "app.readiness_on_drain", VALUES)], ids=["two"])
 def test_it_follows_the_readiness_probe(trials: dict[str, Trial]) -> None:
     """Moved within seconds of SIGTERM, or at the end of the window."""
+    assert undisturbed(trials.values())
     for name, trial in trials.items():
         ends = [
             known(f.terminal_ns) for f in trial.flows if f.proto == "udp" and f.role == "target"

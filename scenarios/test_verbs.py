@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_drainwatch import Trial, arms
-from scenarios.short import EXITING, LATE_NS, asked, known, told
+from scenarios.short import EXITING, LATE_NS, asked, known, told, undisturbed
 
 VERBS = {"delete": "delete", "evict": "evict", "scale": "scale"}
 
@@ -19,6 +19,7 @@ VERBS = {"delete": "delete", "evict": "evict", "scale": "scale"}
 @pytest.mark.parametrize("arms", [arms(asked("verbs", EXITING), "trigger", VERBS)], ids=["three"])
 def test_the_connections_cannot_tell(trials: dict[str, Trial]) -> None:
     """The same mechanism, within a second of each other, and the same exit code."""
+    assert undisturbed(trials.values())
     fates = {name: trial.tcp.mechanisms for name, trial in trials.items()}
     assert fates["delete"] == fates["evict"] == fates["scale"]
     assert {trial.exit_codes for trial in trials.values()} == {(0,)}

@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_drainwatch import ClusterNeeds, Trial, Trigger, arms
+from pytest_drainwatch import ClusterNeeds, Scenario, Trial, Trigger, arms
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.mechanism.occasion import Occasion
-from scenarios.short import EXITING, asked
+from scenarios.short import EXITING, asked, undisturbed
 
 ACCESS = {"nodeport": "nodeport", "clusterip": "clusterip"}
 
 
-def cells(version: str) -> list[object]:
+def cells(version: str) -> list[Scenario]:
     needs = ClusterNeeds(kube_version=version)
     base = asked(f"empty-{version}", EXITING, trigger=Trigger.SCALE, cluster=needs)
-    return list(arms(base, "service.access", ACCESS))
+    return arms(base, "service.access", ACCESS)
 
 
 @pytest.mark.trial
 @pytest.mark.parametrize("arms", [cells("1.34"), cells("1.37")], ids=["1.34", "1.37"])
 def test_only_the_new_clusterip_lets_go(trials: dict[str, Trial]) -> None:
     """The node's conntrack table shows it: an entry to the dead pod, or none."""
+    assert undisturbed(trials.values())
     for trial in trials.values():
         version = str(trial.report.environment.kubernetes_version)
         lets_go = version.startswith("v1.37") and trial.scenario.service.access == "clusterip"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from pytest_drainwatch.core import causality, clock, instrument, notes, transitions
+from pytest_drainwatch.core.blind import hides_pods
 from pytest_drainwatch.core.document import (
     REPORT_SCHEMA,
     ClockReport,
@@ -35,9 +36,11 @@ from pytest_drainwatch.core.moments import (
 )
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.report import pod_ends
-from pytest_drainwatch.core.probing.judge import Surroundings, new_connections
+from pytest_drainwatch.core.probing.judge import new_connections
+from pytest_drainwatch.core.probing.pieces import Surroundings
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
+from pytest_drainwatch.core.scenario import Affinity
 from pytest_drainwatch.core.stall import stalls_of
 from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
@@ -60,7 +63,7 @@ def derive(recording: Recording) -> Report:
     changes = tuple(transitions.transitions(seen))
     told, unknown = one_way.told_by_the_probe(seen, clocks, changes)
     workload, stalls = _workload(seen), stalls_of(seen)
-    all_pods_known = not any(_hides_pods(o) for o in seen)
+    all_pods_known = not any(hides_pods(o) for o in seen)
     flows = flow_reports(
         told,
         start.t0_ns,
@@ -72,8 +75,8 @@ def derive(recording: Recording) -> Report:
     flows = with_evidence(flows, seen, changes, start.t0_ns)
     config = _mapping(recording.header.scenario.get("config"))
     refuse_unmeasured(start, changes, flows, config)
-    moments = moments_of(seen, start, changes, flows, clocks)
-    pods = pod_moments(seen, start, changes)
+    pods = pod_moments(seen, start, changes, clocks)
+    moments = moments_of(seen, start, pods, flows, clocks)
     tried = new_connections(
         seen,
         Surroundings(
@@ -83,8 +86,11 @@ def derive(recording: Recording) -> Report:
             names={change.uid: change.name for change in changes},
             all_pods_known=all_pods_known,
             stalls=stalls,
+            control=start.control,
+            pinned=config.get("session_affinity") == Affinity.CLIENT_IP,
         ),
     )
+    integrity = notes.integrity(flows, tried)
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
     return Report(
@@ -112,6 +118,8 @@ def derive(recording: Recording) -> Report:
                 *notes.notes(recording, start, moments, flows, changes),
                 *unknown,
                 *notes.about_new_connections(tried, config),
+                *notes.about_the_way(seen, tried),
+                *notes.about_integrity(integrity),
             ),
             pod_ends=pod_ends(seen, changes, start, clocks, config),
             windows=windows(
@@ -126,9 +134,9 @@ def derive(recording: Recording) -> Report:
                 ),
             ),
             new_connections=tried,
-            integrity=notes.integrity(flows, tried),
+            integrity=integrity,
             mechanism=snapshots(seen, start.t0_ns),
-            degraded=tuple(notes.degraded(flows, tried)),
+            degraded=tuple(notes.degraded(flows, tried, seen, changes)),
         ),
     )
 
@@ -180,11 +188,6 @@ def _workload(seen: Iterable[Observation]) -> frozenset[str]:
 def _falls_back_locally(config: Mapping[str, object], facts: Mapping[str, object]) -> bool:
     """Whether kube-proxy looks at the endpoints of one node, and there are several nodes."""
     return config.get("external_traffic_policy") == "Local" and facts.get("node_count") != 1
-
-
-def _hides_pods(seen: Observation) -> bool:
-    """A gap in which a pod may have come and gone."""
-    return seen.event is Event.WATCH_GAP and seen.data.get("resource") != "endpointslices"
 
 
 def _trigger_report(start: Start, moments: Moments) -> TriggerReport:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_drainwatch.core import clock, transitions
-from pytest_drainwatch.core.blind import Blind
+from pytest_drainwatch.core import clock, stretches, transitions
+from pytest_drainwatch.core.blind import Blind, hides_slices
 from pytest_drainwatch.core.document import FlowReport
+from pytest_drainwatch.core.endpoints import snapshots
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import integer, texts
+from pytest_drainwatch.core.jsonvalue import texts
+from pytest_drainwatch.core.life_signs import life_sign
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.core.stretches import Shown, Stretch
 from pytest_drainwatch.core.transitions import Transition
 
 
@@ -59,6 +61,8 @@ class Moments:
 class PodMoments:
     """The same for one target pod, on the harness's clock; None: not seen.
 
+    ``ready_false`` and ``endpoint_removed`` are the last ones, and None if they were undone:
+    ``listed``, ``ready`` and ``unready`` hold each stretch in which it was so.
     ``alive_ns``: the last request that its container answered was sent then.
     """
 
@@ -70,6 +74,9 @@ class PodMoments:
     endpoint_removed: Interval | None
     container_terminated: Interval | None
     alive_ns: int | None
+    listed: tuple[Stretch, ...] = ()
+    ready: tuple[Stretch, ...] = ()
+    unready: tuple[Stretch, ...] = ()
 
 
 def start_of(seen: Sequence[Observation]) -> Start:
@@ -90,75 +97,125 @@ def start_of(seen: Sequence[Observation]) -> Start:
 def moments_of(
     seen: Sequence[Observation],
     start: Start,
-    changes: Sequence[Transition],
+    pods: Mapping[str, PodMoments],
     flows: Sequence[FlowReport],
     clocks: Mapping[str, clock.Clock],
 ) -> Moments:
-    """The instants of the target pods; of several pods, the first to change counts.
-
-    Lower bounds come from causes: nothing of this happens before the trigger was
-    sent, and a container that still answered had not terminated.
-    """
-    first = _Changes.of(seen, start, changes, start.targets)
-    alive_ns = _alive(seen, start.targets)
-    many = len(start.targets) > 1
-    terminated = first.seen(transitions.CONTAINER_TERMINATED, None if many else alive_ns)
-    removed = first.seen(transitions.ENDPOINT_REMOVED)
+    """The instants of the target pods; of several pods, the first to change counts."""
+    each = tuple(pods.values())
     return Moments(
         pods=len(start.targets),
         sigterm=_first_sigterm(seen, start, clocks),
-        deletion=first.seen(transitions.POD_DELETION_TIMESTAMP_SET),
-        ready_false=first.seen(transitions.ENDPOINT_READY_FALSE),
-        endpoint_removed=removed if many else _after_its_end(removed, terminated),
-        container_terminated=terminated,
+        deletion=_first(pod.deletion for pod in each),
+        ready_false=_first(pod.ready_false for pod in each),
+        endpoint_removed=_first(pod.endpoint_removed for pod in each),
+        container_terminated=_first_end(each, start.t0_ns),
         last_tcp_end=last_end(f for f in flows if f.proto is Proto.TCP),
         last_end=last_end(flows),
     )
 
 
+def _first(found: Iterable[Interval | None]) -> Interval | None:
+    """The first of several instants, wherever each of them lies."""
+    known = [at for at in found if at is not None]
+    return Interval(min(a.lo for a in known), min(a.hi for a in known)) if known else None
+
+
+def _first_end(pods: Iterable[PodMoments], t0_ns: int) -> Interval | None:
+    """When the first container ended; one whose end was not seen may be the one that did."""
+    pods = tuple(pods)
+    first = _first(pod.container_terminated for pod in pods)
+    if first is None:
+        return None
+    unseen = [max(t0_ns, pod.alive_ns or t0_ns) for pod in pods if pod.container_terminated is None]
+    return Interval(min([first.lo, *unseen]), first.hi)
+
+
+def shown_by(seen: Sequence[Observation], t0_ns: int) -> Shown:
+    """What the slices of a recording showed."""
+    return Shown(
+        snapshots=tuple(snapshots(seen)),
+        gaps=tuple(o.at for o in seen if hides_slices(o)),
+        blind=Blind.of(seen, t0_ns),
+        t0_ns=t0_ns,
+    )
+
+
 def pod_moments(
-    seen: Sequence[Observation], start: Start, changes: Sequence[Transition]
+    seen: Sequence[Observation],
+    start: Start,
+    changes: Sequence[Transition],
+    clocks: Mapping[str, clock.Clock],
 ) -> dict[str, PodMoments]:
-    """The instants of each target pod, by uid."""
-    return {uid: _of_pod(uid, seen, start, changes) for uid in sorted(start.targets)}
+    """The instants of each target pod, by uid.
+
+    Lower bounds come from causes: nothing of this happens before the trigger was
+    sent, and a container that still answered had not terminated.
+    """
+    shown, told = shown_by(seen, start.t0_ns), _sigterms(seen, start, clocks)
+    alive = _alive(seen)
+    return {
+        uid: _of_pod(
+            _Changes.of(uid, shown, changes), shown, sigterm=told.get(uid), alive_ns=alive.get(uid)
+        )
+        for uid in sorted(start.targets)
+    }
 
 
 def _of_pod(
-    uid: str, seen: Sequence[Observation], start: Start, changes: Sequence[Transition]
+    its: _Changes, shown: Shown, *, sigterm: Interval | None, alive_ns: int | None
 ) -> PodMoments:
-    its = _Changes.of(seen, start, changes, frozenset({uid}))
-    alive_ns = _alive(seen, frozenset({uid}))
+    uid, frames = its.uid, shown.snapshots
     terminated = its.seen(transitions.CONTAINER_TERMINATED, alive_ns)
+    terminating = its.seen(transitions.ENDPOINT_TERMINATING)
+    restarted = its.seen(transitions.CONTAINER_RESTARTED) is not None
+    listed = shown.stretches(uid, stretches.listed(frames, uid))
+    unready = shown.stretches(uid, stretches.unready(frames, uid))
     return PodMoments(
         uid=uid,
-        name=next((c.name for c in changes if c.uid == uid and c.name), None),
-        deletion=its.seen(transitions.POD_DELETION_TIMESTAMP_SET),
-        terminating=its.seen(transitions.ENDPOINT_TERMINATING),
-        ready_false=its.seen(transitions.ENDPOINT_READY_FALSE),
-        endpoint_removed=_after_its_end(its.seen(transitions.ENDPOINT_REMOVED), terminated),
+        name=its.name,
+        deletion=_deletion(
+            its.seen(transitions.POD_DELETION_TIMESTAMP_SET),
+            terminating,
+            # A container that restarts is told to end as well.
+            None if restarted else sigterm,
+        ),
+        terminating=terminating,
+        ready_false=unready[-1].opens if unready and unready[-1].closes is None else None,
+        endpoint_removed=_after_its_end(listed[-1].closes if listed else None, terminated),
         container_terminated=terminated,
         alive_ns=alive_ns,
+        listed=listed,
+        ready=shown.stretches(uid, stretches.ready(frames, uid)),
+        unready=unready,
     )
+
+
+def _deletion(
+    shown: Interval | None, terminating: Interval | None, sigterm: Interval | None
+) -> Interval | None:
+    """When it was deleted: before everything that its deletion brought about."""
+    known = shown or terminating
+    if known is None:
+        return None
+    hi = min(at.hi for at in (shown, terminating, sigterm) if at is not None)
+    return Interval(min(known.lo, hi), hi)
 
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What changed of some pods since the trigger, and what a watch gap may have hidden."""
+    """What changed of a pod since the trigger, and what a watch gap may have hidden."""
 
+    uid: str
+    name: str | None
     changes: tuple[Transition, ...]
-    blind: Blind
-    t0_ns: int
+    shown: Shown
 
     @classmethod
-    def of(
-        cls,
-        seen: Sequence[Observation],
-        start: Start,
-        changes: Iterable[Transition],
-        uids: frozenset[str],
-    ) -> _Changes:
-        theirs = (c for c in changes if c.uid in uids and c.received_ns >= start.t0_ns)
-        return cls(tuple(theirs), Blind.of(seen, start.t0_ns), start.t0_ns)
+    def of(cls, uid: str, shown: Shown, changes: Iterable[Transition]) -> _Changes:
+        its = [c for c in changes if c.uid == uid]
+        name = next((c.name for c in its if c.name), None)
+        return cls(uid, name, tuple(c for c in its if c.received_ns >= shown.t0_ns), shown)
 
     def seen(self, event: str, proof_ns: int | None = None) -> Interval | None:
         """The first such change; at ``proof_ns`` something was seen that cannot be after it."""
@@ -166,30 +223,20 @@ class _Changes:
         if change is None:
             return None
         at_ns = change.received_ns
-        lo_ns = self.blind.since(change, self.t0_ns)
+        lo_ns = self.shown.blind.since(change, self.shown.t0_ns)
         if proof_ns is not None and proof_ns <= at_ns:  # evidence against itself bounds nothing
             lo_ns = max(lo_ns, proof_ns)
         return Interval(lo_ns, at_ns)
 
 
-def _alive(seen: Iterable[Observation], uids: frozenset[str]) -> int | None:
-    """When the last request was sent that one of these pods answered, on a flow or a new one."""
-    sent = (
-        _last_sent(o)
-        for o in seen
-        if o.event in (Event.FLOW_ANSWERED, Event.NEW_CONNECTIONS)
-        and str(o.data.get("responder")).partition("/")[0] in uids
-    )
-    return max((ns for ns in sent if ns is not None), default=None)
-
-
-def _last_sent(answers: Observation) -> int | None:
-    """Of a run of answers, when the request for the last one was sent."""
-    if answers.event is Event.FLOW_ANSWERED:
-        return integer(answers.data.get("last_sent_ns"), answers.at.lo)
-    if answers.data.get("result") != Result.ANSWERED:
-        return None
-    return integer(answers.data.get("last_ns"), answers.at.lo)
+def _alive(seen: Iterable[Observation]) -> dict[str, int]:
+    """When the last request was sent that each pod answered, on a flow or a new connection."""
+    last: dict[str, int] = {}
+    for o in seen:
+        if (sign := life_sign(o)) is not None:
+            uid, sent_ns = sign
+            last[uid] = max(sent_ns, last.get(uid, sent_ns))
+    return last
 
 
 def _after_its_end(removed: Interval | None, terminated: Interval | None) -> Interval | None:
@@ -201,16 +248,24 @@ def _after_its_end(removed: Interval | None, terminated: Interval | None) -> Int
     return removed
 
 
+def _sigterms(
+    seen: Iterable[Observation], start: Start, clocks: Mapping[str, clock.Clock]
+) -> dict[str, Interval]:
+    """When each target pod got SIGTERM, as far as it tells, for the first time."""
+    told: dict[str, Interval] = {}
+    for o in seen:
+        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets:
+            at = clock.to_harness(o, clocks)
+            if at is not None:
+                told.setdefault(o.subject, at)
+    return told
+
+
 def _first_sigterm(
     seen: Iterable[Observation], start: Start, clocks: Mapping[str, clock.Clock]
 ) -> Interval | None:
     """When the first of the target pods got SIGTERM, as far as they tell."""
-    terms = {
-        o.subject: at
-        for o in seen
-        if o.event is Event.SIGTERM_RECEIVED and o.subject in start.targets
-        if (at := clock.to_harness(o, clocks)) is not None
-    }
+    terms = _sigterms(seen, start, clocks)
     if not terms:
         return None
     # One that did not tell may have been the first.

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_drainwatch.core import transitions
 from pytest_drainwatch.core.document import FlowReport, Integrity
 from pytest_drainwatch.core.flow.classify import Mechanism, Role
+from pytest_drainwatch.core.jsonvalue import texts
 from pytest_drainwatch.core.moments import Moments, Start
-from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.probing.document import NewConnections
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.document import Doubt, NewConnections
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.transitions import Transition
@@ -85,20 +86,58 @@ def about_new_connections(
         )
 
 
-def integrity(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> Integrity:
-    """Whether anybody answered who is not of the workload, whatever the counts."""
-    foreign = any(_met_a_foreigner(flow) for flow in flows) or any(
-        prober.results.get(Result.FOREIGN) or prober.results_before.get(Result.FOREIGN)
-        for prober in found
-    )
-    return Integrity.FOREIGN_RESPONDER if foreign else Integrity.OK
+def about_the_way(seen: Iterable[Observation], found: Sequence[NewConnections]) -> Iterator[str]:
+    """Whether the prober eats what flows are told (FACTS K13: refusals are rationed)."""
+    chosen = next((o for o in seen if o.event is Event.WAY_CHOSEN), None)
+    if chosen is None or not isinstance(chosen.data.get("sources"), list):
+        return
+    have, needed = max(1, len(texts(chosen.data["sources"]))), 1 + len(found)
+    if have < needed:
+        yield (
+            f"flows and probers share a source address ({have} for {needed}): Linux limits the "
+            "refusals to each address, so those of one make another's silence"
+        )
 
 
-def degraded(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> Iterator[str]:
+def integrity(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> Integrity | None:
+    """Whether anybody answered who is not of the workload, whatever the counts.
+
+    None: somebody answered of whom it is not known.
+    """
+    flows, found = tuple(flows), tuple(found)
+    tried = [each for prober in found for each in (prober.results, prober.results_before)]
+    if any(map(_met_a_foreigner, flows)) or any(each.get(Result.FOREIGN) for each in tried):
+        return Integrity.FOREIGN_RESPONDER
+    if any(map(_met_a_stranger, flows)) or any(each.get(Doubt.STRANGER) for each in tried):
+        return None
+    return Integrity.OK
+
+
+def about_integrity(judged: Integrity | None) -> Iterator[str]:
+    """Why it is not known."""
+    if judged is None:
+        yield (
+            "integrity is null: somebody answered of whom it is not known whether he is of the "
+            "workload, because the pods' watch had a gap or the recording does not name him"
+        )
+
+
+def degraded(
+    flows: Iterable[FlowReport],
+    found: Iterable[NewConnections],
+    seen: Iterable[Observation],
+    changes: Iterable[Transition],
+) -> Iterator[str]:
     """In what our own machine fell short of what was asked of it."""
     limited = sum(flow.mechanism is Mechanism.CLIENT_LIMIT for flow in flows)
     if limited:
         yield f"{limited} flow(s) met a limit of our own machine (client-limit)"
+    unready = _unready_unasked(seen, changes)
+    if unready:
+        yield (
+            f"{len(unready)} pod(s) went unready before anybody told them to end: what new "
+            "connections met then is not the trigger's doing"
+        )
     for prober in found:
         tries = [
             each.get(Result.CLIENT_LIMIT, 0) for each in (prober.results, prober.results_before)
@@ -108,6 +147,31 @@ def degraded(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> It
                 f"{prober.prober}: {sum(tries)} attempt(s) met a limit of our own machine "
                 "(client-limit): they are in no rate and no window"
             )
+        if prober.failed_before:
+            yield (
+                f"{prober.prober}: {prober.failed_before} attempt(s) failed before the trigger: "
+                "what fails since may not be its doing"
+            )
+
+
+def _unready_unasked(seen: Iterable[Observation], changes: Iterable[Transition]) -> frozenset[str]:
+    """Pods that were ready, and then not, while flows and probers were at work and no deletion
+    had been shown.
+    """
+    at_work = (Event.FLOW_CONNECTED, Event.NEW_CONNECTIONS)
+    since_ns = min((o.at.lo for o in seen if o.event in at_work), default=None)
+    if since_ns is None:
+        return frozenset()
+    told = {
+        "deletion_timestamp": transitions.POD_READY_FALSE,
+        "terminating": transitions.ENDPOINT_READY_FALSE,
+    }
+    return frozenset(
+        change.uid
+        for change in changes
+        for mark, event in told.items()
+        if change.event == event and not change.fields.get(mark) and change.received_ns >= since_ns
+    )
 
 
 def _met_a_foreigner(flow: FlowReport) -> bool:
@@ -115,6 +179,11 @@ def _met_a_foreigner(flow: FlowReport) -> bool:
     return flow.mechanism is Mechanism.FOREIGN_RESPONDER or any(
         phase.kind is PhaseKind.FOREIGN for phase in phases
     )
+
+
+def _met_a_stranger(flow: FlowReport) -> bool:
+    phases = flow.continuity.phases if flow.continuity else ()
+    return any(phase.kind is PhaseKind.TAKEN_OVER for phase in phases)
 
 
 def _kept_ready(recording: Recording) -> bool:

@@ -82,14 +82,16 @@ class Event(StrEnum):
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
     NEW_CONNECTIONS = "new_connections"  # subject = the prober: tcp-new, udp-new; a run of attempts
-    #                                  in the order of their slots that went the same way: proto,
-    #                                  result (core/probing/result), responder, errno, first_slot,
-    #                                  last_slot, count (fewer than slots: the others were missed),
-    #                                  first_ns, last_ns: when the first and the last were begun,
+    #                                  in the order of their slots that went the same way: result
+    #                                  (core/probing/result), first_slot; if there are any:
+    #                                  responder, errno; if it is more than one attempt: last_slot,
+    #                                  count (fewer than slots: the others were missed), first_ns,
+    #                                  last_ns: when the first and the last were begun,
     #                                  first_took_ns, last_took_ns, took_min_ns, took_max_ns: from
     #                                  there to the result; at = [first begun, all known]
     PROBER_SUMMARY = "prober_summary"  # subject; proto, period_ns, epoch_ns: slot n lies at
-    #                                  epoch_ns + n * period_ns, patience_ns, source, attempts,
+    #                                  epoch_ns + n * period_ns, patience_ns, source,
+    #                                  ports_round_ns: until a source port is used again, attempts,
     #                                  missed_slots, unfinished, late_p50_ns, late_p99_ns,
     #                                  late_max_ns
 

@@ -30,7 +30,7 @@ def summarise(flows: Sequence[FlowReport], moments: Moments, t0_ns: int) -> Summ
     terminated = since_t0(moments.container_terminated)
     one = moments.pods == 1
     sigterm_to_ready = _between(sigterm, ready_false) if one else None
-    sigterm_to_last = _between(sigterm, moments.last_end)
+    sigterm_to_last = _between(sigterm, moments.last_end) if one else None
     dead_window = _between(moments.last_tcp_end, removed) if one else None
     return Summary(
         tcp=count(f for f in flows if f.proto is Proto.TCP and f.role is not Role.BYSTANDER),
@@ -39,7 +39,7 @@ def summarise(flows: Sequence[FlowReport], moments: Moments, t0_ns: int) -> Summ
         bystander_udp=count(f for f in flows if f.proto is Proto.UDP and f.role is Role.BYSTANDER),
         trigger_to_sigterm_ms=_upper_ms(sigterm),
         sigterm_to_ready_false_ms=_shown_ms(sigterm, ready_false) if one else None,
-        sigterm_to_last_flow_terminal_ms=_shown_ms(sigterm, moments.last_end),
+        sigterm_to_last_flow_terminal_ms=_shown_ms(sigterm, moments.last_end) if one else None,
         trigger_to_endpoint_removed_ms=_upper_ms(removed),
         trigger_to_container_terminated_ms=_upper_ms(terminated),
         dead_endpoint_window_ms=_shown_ms(moments.last_tcp_end, removed) if one else None,
@@ -57,7 +57,7 @@ def summarise(flows: Sequence[FlowReport], moments: Moments, t0_ns: int) -> Summ
                 ("last_tcp_terminal", moments.last_tcp_end, "endpoint_removed", removed),
                 ("container_terminated", terminated, "endpoint_removed", removed),
             )
-            if a is not None and b is not None and (one or second == "last_flow_terminal")
+            if one and a is not None and b is not None
         ),
     )
 

@@ -17,6 +17,9 @@ from pytest_drainwatch.flows.protocol import LINE_LIMIT, Reply, parse_line, requ
 PATIENCE_S = 1.0
 ATTEMPTS = 5
 PAUSE_S = 0.2
+SEQ = 1
+PROTOS = ("tcp", "udp")
+ANSWERED, NOBODY, USAGE = 0, 1, 2
 
 
 class NobodyAnswered(Exception):
@@ -27,8 +30,10 @@ def who_answers(address: str, port: int, proto: str, source: str | None) -> str:
     """The UID of the pod that answers a new connection from ``source``.
 
     ``proto`` is "tcp" or "udp". A first attempt may fail while rules are being written, so
-    there are a few. Raises :class:`NobodyAnswered`.
+    there are a few. Raises :class:`NobodyAnswered`, and ValueError for another protocol.
     """
+    if proto not in PROTOS:
+        raise ValueError(f"proto is {proto!r}; expected {' or '.join(PROTOS)}")
     went = ""
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -39,7 +44,7 @@ def who_answers(address: str, port: int, proto: str, source: str | None) -> str:
             went = error.strerror or repr(error)
             continue
         frame = parse_line(line.rstrip(b"\n"))
-        if isinstance(frame, Reply) and line.endswith(b"\n"):
+        if isinstance(frame, Reply) and line.endswith(b"\n") and frame.seq == SEQ:
             return frame.responder.partition("/")[0]
         went = f"an answer that is none: {frame}"
     raise NobodyAnswered(
@@ -56,7 +61,7 @@ def _ask(address: str, port: int, proto: str, source: str | None) -> bytes:
         if source is not None:
             sock.bind((source, 0))
         sock.connect((address, port))
-        sock.sendall(request(1, introduce=True))
+        sock.sendall(request(SEQ, introduce=True))
         line = b""
         while not line.endswith(b"\n") and len(line) <= LINE_LIMIT:
             more = sock.recv(LINE_LIMIT)
@@ -67,14 +72,25 @@ def _ask(address: str, port: int, proto: str, source: str | None) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Print who answers; 1 and a line on stderr if nobody does."""
-    address, port, proto, *source = arguments
+    """Print who answers; 1 and a line on stderr if nobody does, 2 if it was asked wrongly."""
+    match arguments:
+        case [address, port, proto] | [address, port, proto, _] if (
+            proto in PROTOS and port.isdecimal() and 0 < int(port) < 65536
+        ):
+            source = arguments[3] if len(arguments) == 4 else None
+        case _:
+            print(
+                f"asked with {arguments}; expected ADDRESS PORT {'|'.join(PROTOS)} [SOURCE]: "
+                "python -m pytest_drainwatch.flows.ask 127.0.0.1 7001 tcp",
+                file=sys.stderr,
+            )
+            return USAGE
     try:
-        print(who_answers(address, int(port), proto, source[0] if source else None))
+        print(who_answers(address, int(port), proto, source))
     except NobodyAnswered as error:
         print(error, file=sys.stderr)
-        return 1
-    return 0
+        return NOBODY
+    return ANSWERED
 
 
 if __name__ == "__main__":

@@ -64,6 +64,11 @@ class AgentConfig:
         """How many flows are asked for, of all kinds."""
         return sum(end.flows for end in (self.tcp, self.udp, self.udp_one_way) if end is not None)
 
+    @property
+    def open_attempts(self) -> int:
+        """How many attempts of probers may wait for their results at once."""
+        return sum(prober.open_at_once for prober in self.probers)
+
     def rate_hz(self, proto: str, *, dense: bool) -> float:
         """How often a flow of that transport sends."""
         most = self.tcp_rate_hz if proto == "tcp" else self.udp_rate_hz
@@ -72,7 +77,9 @@ class AgentConfig:
 
     @property
     def sends_per_s(self) -> float:
-        """How many requests go out a second at the dense rates, and attempts."""
+        """How many requests go out a second at the dense rates, and attempts: what the
+        real-time guard goes by (limits.py), where an attempt counts as one of them.
+        """
         rates = (self.tcp_rate_hz, self.udp_rate_hz, self.udp_rate_hz)
         ends = (self.tcp, self.udp, self.udp_one_way)
         sends = sum(end.flows * rate for end, rate in zip(ends, rates, strict=True) if end)

@@ -13,9 +13,11 @@ from pytest_drainwatch.flows.errors import ClientLimit
 RESERVED_DESCRIPTORS = 32
 NICE = -15
 REALTIME_PRIORITY = 1
-# A quarter of a core for each core there is. Who needs more must not take it from what is
-# measured, which may run on the same cores: its delays would look like the workload's own,
-# and no stall of ours would tell.
+# A quarter of a core for each core there is: 250 us of CPU time for each send or attempt. That
+# is what the guard is about, and neither takes more (bench/prober.py measures both: an
+# exchange some 40 us, an attempt, which is a socket's whole life, up to 250 us).
+# Who needs more must not take it from what is measured, which may run on the same cores: its
+# delays would look like the workload's own, and no stall of ours would tell.
 REALTIME_SENDS_PER_S_AND_CORE = 1000
 
 
@@ -51,7 +53,7 @@ def scheduler() -> str:
 
 def check(config: AgentConfig, descriptors: int) -> None:
     """Refuse what cannot fit. Raises :class:`ClientLimit`."""
-    attempts = sum(prober.open_at_once for prober in config.probers)
+    attempts = config.open_attempts
     needed = config.wanted + attempts + RESERVED_DESCRIPTORS
     if needed > descriptors:
         beside = f" and {attempts} attempts at a time" if attempts else ""

@@ -44,12 +44,15 @@ class ProtoStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProberStatus:
-    """What a prober did so far: attempts begun, known results, and the last of these."""
+    """What a prober did so far: attempts begun, and results that are known.
+
+    What is ``finished`` and neither ``answered`` nor ``failed`` tells nothing of the workload.
+    """
 
     attempts: int = 0
     answered: int = 0
+    failed: int = 0
     finished: int = 0
-    last: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

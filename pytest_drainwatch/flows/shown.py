@@ -6,6 +6,7 @@ from collections import Counter
 
 from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.jsonvalue import integer, text
 from pytest_drainwatch.core.observation import Event, Observation
 
 SHOWN_FLOWS = 40
@@ -35,10 +36,10 @@ def show_probers(seen: tuple[Observation, ...]) -> None:
         results, responders = Counter[str](), Counter[str]()
         for run in seen:
             if run.event is Event.NEW_CONNECTIONS and run.subject == summary.subject:
-                count = int(str(run.data["count"]))
-                results[str(run.data["result"])] += count
-                if run.data["responder"] is not None:
-                    responders[str(run.data["responder"])] += count
+                count = integer(run.data.get("count"), 1)
+                results[text(run.data.get("result"))] += count
+                if responder := text(run.data.get("responder")):
+                    responders[responder] += count
         who = f" (by {_counted(responders)})" if responders else ""
         print(
             f"{summary.subject}  {summary.data['attempts']} new connections, "

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.scenario import Flows
+from pytest_drainwatch.flows.limits import port_range
 from pytest_drainwatch.preflight.check import Check
 
 MIN_UDP_ANSWERS = 60
 DESCRIPTOR_RESERVE = 64
 
 
-def limits_suffice(flows: int) -> Check:
-    """Descriptors and source ports for every flow."""
+def limits_suffice(flows: int, attempts: int = 0) -> Check:
+    """Descriptors and source ports for every flow, and for the ``attempts`` to open a new
+    connection that may wait for their results at once.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = flows + DESCRIPTOR_RESERVE
-    ports = _source_ports()
+    sockets = flows + attempts
+    needed = sockets + DESCRIPTOR_RESERVE
+    found = port_range()
+    ports = None if found is None else found[1] - found[0] + 1
     short = []
     if hard != resource.RLIM_INFINITY and hard < needed:
         short.append(f"hard limit of open files is {hard}")
-    if ports is not None and ports < flows:
+    if ports is not None and ports < sockets:
         short.append(f"{ports} source ports (net.ipv4.ip_local_port_range)")
     return Check(
         name="client-limits-suffice",
-        invariant="this machine can hold the flows that were asked for",
-        expected=f"{needed} descriptors and {flows} source ports",
+        invariant="this machine can hold the flows that were asked for, and try new connections",
+        expected=f"{needed} descriptors and {sockets} source ports",
         observed="; ".join(short) or "enough of both",
         passed=not short,
         hopeless=bool(short),
-        look_at="ulimit -Hn; sysctl net.ipv4.ip_local_port_range; fewer --dw-tcp-flows",
+        look_at="ulimit -Hn; sysctl net.ipv4.ip_local_port_range; fewer --dw-tcp-flows, or a "
+        "longer --dw-probe-interval",
     )
 
 
@@ -169,11 +174,3 @@ def new_connections_answered(
         hopeless=error is not None,
         look_at=PATH,
     )
-
-
-def _source_ports() -> int | None:
-    try:
-        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return int(high) - int(low) + 1

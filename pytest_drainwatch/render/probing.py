@@ -9,9 +9,9 @@ from itertools import groupby
 from pytest_drainwatch.core.document import Integrity, TrialReport
 from pytest_drainwatch.core.probing.document import (
     FAILED,
+    UNKNOWN,
     AnsweredBy,
     AttemptRun,
-    Doubt,
     NewConnections,
     Rate,
 )
@@ -21,10 +21,11 @@ from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
 
 NOT_TRIED = "not tried"
 # Of these no note tells how many there were of each.
-_NO_RESULT = frozenset({Result.CLIENT_LIMIT, *Doubt})
+_NO_RESULT = frozenset({Result.CLIENT_LIMIT, *UNKNOWN})
 STRETCHES_SHOWN = 6
 IN_A_LINE = 2  # pods that answered
 PODS_IN_SHORT = 4
+BREAKS_SHOWN = 2
 
 
 def cell(found: Sequence[NewConnections]) -> str:
@@ -109,7 +110,7 @@ def windows(found: Sequence[PodWindows]) -> list[str]:
                 _at(span.opens_ns),
                 _at(span.closes_ns),
                 _at(span.lasts_ns),
-                span.note or "",
+                _remark(span),
             )
             for n, (name, span) in enumerate(named)
         ]
@@ -220,6 +221,17 @@ def _fallbacks(pod: PodWindows) -> tuple[Span, ...]:
     if pod.fallback_routable is None:
         return (Span(opens_ns=None, note="not known"),)
     return pod.fallback_routable or (Span(opens_ns=None, note="never"),)
+
+
+def _remark(span: Span) -> str:
+    """What a window's times do not say; a break is seen when a frame shows it."""
+    seen = [
+        f"not from {duration((one.opens_ns[1],) * 2)} to {duration((one.closes_ns[1],) * 2)} (seen)"
+        for one in span.breaks
+    ]
+    more = len(seen) - BREAKS_SHOWN
+    parts = [*seen[:BREAKS_SHOWN], *([f"{more} more break(s)"] if more > 0 else [])]
+    return "; ".join([*parts, *([span.note] if span.note else [])])
 
 
 def _at(at: tuple[int, int] | None) -> str:

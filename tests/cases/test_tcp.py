@@ -7,7 +7,8 @@ import time
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.probing.judge import Surroundings, new_connections
+from pytest_drainwatch.core.probing.judge import new_connections
+from pytest_drainwatch.core.probing.pieces import Surroundings
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.stall import stalls_of
 from tests.loopback.rig import Part, Rig, restart

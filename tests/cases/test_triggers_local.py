@@ -51,7 +51,7 @@ def test_c36_the_last_local_pod_serves_while_it_ends_and_then_nobody_does(trial:
     assert by.by_terminating[0] >= 50, "3 s at 50 a second, served by a terminating pod"
     runs = [o for o in seen if o.event is Event.NEW_CONNECTIONS]
     gone = next(o.at for o in seen if o.event is Event.EXITING)
-    after = [o.data["result"] for o in runs if int(str(o.data["first_ns"])) > gone.hi]
+    after = [o.data["result"] for o in runs if o.at.lo > gone.hi]
     assert after, "attempts went on"
     assert "answered" not in after
     t0 = next(o.at.lo for o in seen if o.event is Event.TRIGGER_ACCEPTED)

@@ -80,6 +80,7 @@ def with_a_reader_that_left(arguments: Sequence[str], *, errors_too: bool) -> tu
         ["schema", "report"],
         ["--help"],
         ["cluster", "list"],
+        ["doctor"],
     ],
     ids=lambda arguments: "-".join(word for word in arguments if "{" not in word),
 )
@@ -112,7 +113,7 @@ def test_another_broken_pipe_is_not_taken_for_the_readers(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["show {}", "aggregate {}", "--help", "cluster list"])
+@pytest.mark.parametrize("command", ["show {}", "aggregate {}", "--help", "cluster list", "doctor"])
 def test_a_full_disk_is_not_the_reports_fault(run: Path, command: str) -> None:
     with Path("/dev/full").open("w") as full:
         found = subprocess.run(

@@ -101,6 +101,7 @@ def test_a_stateful_set_is_scaled_to_zero_at_once(trial: Trial) -> None:
     assert max(terms) - min(terms) < 2 * NS_PER_S, "Parallel: none waits for the other's end"
 
 
+@pytest.mark.slow  # case C44 tells the same from the report
 @pytest.mark.parametrize(
     "scenario",
     [

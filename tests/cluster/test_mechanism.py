@@ -10,7 +10,7 @@ from pytest_drainwatch import App, Flows, Mechanism, Scenario, Trial
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.jsonvalue import objects, texts
-from pytest_drainwatch.core.mechanism.evidence import CONCLUDES, FlowEvidence
+from pytest_drainwatch.core.mechanism.evidence import CONCLUDES, LACKS_IT, FlowEvidence
 from pytest_drainwatch.core.mechanism.occasion import AFTER_EXIT_S, Occasion
 from pytest_drainwatch.core.mechanism.snapshot import Snapshot
 from pytest_drainwatch.core.observation import Source
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.cluster
 
 # Leaves a replacement time to start, on a busy machine too.
 DRAIN_S = 5
-MODES = (ProxyMode.IPTABLES, ProxyMode.NFTABLES)
 FLOWS = 3
 
 
@@ -62,7 +61,14 @@ def evidence(trial: Trial, proto: str, occasion: Occasion) -> Sequence[FlowEvide
     return found
 
 
-@pytest.mark.parametrize("scenario", [scenario(mode, Verb.SCALE) for mode in MODES])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        # Of iptables test_udp_dead_end tells the same.
+        pytest.param(scenario(ProxyMode.IPTABLES, Verb.SCALE), marks=pytest.mark.slow),
+        scenario(ProxyMode.NFTABLES, Verb.SCALE),
+    ],
+)
 def test_udp_of_the_last_pod_is_led_to_a_dead_one(trial: Trial) -> None:
     """K3: 1.37 does not clean up behind a NodePort without endpoints, in either mode."""
     seen = snapshots(trial)
@@ -90,7 +96,14 @@ def test_udp_of_the_last_pod_is_led_to_a_dead_one(trial: Trial) -> None:
         assert refused_by_the_pod is (flow.mechanism is Mechanism.REFUSED)
 
 
-@pytest.mark.parametrize("scenario", [scenario(mode, Verb.DELETE) for mode in MODES])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        scenario(ProxyMode.IPTABLES, Verb.DELETE),
+        # The rules of nftables are read after the scale above.
+        pytest.param(scenario(ProxyMode.NFTABLES, Verb.DELETE), marks=pytest.mark.slow),
+    ],
+)
 def test_rules_and_udp_flows_move_to_the_replacement(trial: Trial) -> None:
     seen = snapshots(trial)
     (old,) = trial.report.trial.trigger.targets
@@ -110,6 +123,7 @@ def test_rules_and_udp_flows_move_to_the_replacement(trial: Trial) -> None:
     for piece in evidence(trial, "tcp", last):
         assert piece.to in (before, None)
         assert piece.stale is not True
+    assert not [p for flow in trial.flows for p in flow.evidence if p.says == LACKS_IT]
     sending = trial.report.trial.sending
     # Off the hot path: flows kept their schedule while the node was looked at four times.
     assert (sending.missed_slots or 0) * 100 <= (sending.sends or 0)

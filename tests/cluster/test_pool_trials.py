@@ -27,6 +27,7 @@ def said(trial: Trial) -> tuple[str | None, int | None]:
     return environment.kube_proxy_mode, environment.min_sync_period_ms
 
 
+@pytest.mark.slow  # scenarios one after the other, below, share its way to a cluster
 @pytest.mark.parametrize("arms", [MODES], ids=["modes"])
 def test_each_arm_runs_on_the_cluster_that_it_needs(trials: dict[str, Trial]) -> None:
     assert {name: said(trial) for name, trial in trials.items()} == {

@@ -22,6 +22,8 @@ LATE_NS = 1 * NS_PER_S
 SHORT = Scenario(
     app=App(grace_period_s=GRACE_S, drain_ns=DRAIN_S * NS_PER_S), settle_ns=1 * NS_PER_S
 )
+# The behaviour is told by its delete, the trigger by its drain, and the dead end by exit-now.
+PRODUCTS = {"exit-now-evict", "ignore-evict", "ignore-scale"}
 # What a UDP path to a pod that is gone can look like (FACTS K3, K4, K13).
 DEAD_END = {Mechanism.REFUSED, Mechanism.UNREACHABLE, Mechanism.SILENCE}
 
@@ -39,7 +41,13 @@ def sigterm(trial: Trial) -> tuple[int, int]:
     return found
 
 
-@pytest.mark.parametrize("scenario", matrix(base=SHORT))
+def _sooner(scenario: Scenario) -> object:
+    """Each behaviour and each trigger without ``slow``; of their products, not all."""
+    marks = pytest.mark.slow if scenario.id in PRODUCTS else ()
+    return pytest.param(scenario, marks=marks)
+
+
+@pytest.mark.parametrize("scenario", [_sooner(s) for s in matrix(base=SHORT)])
 def test_behaviour_by_trigger(trial: Trial) -> None:
     behavior, verb = trial.scenario.app.behavior, trial.scenario.trigger
     term = sigterm(trial)

@@ -35,15 +35,19 @@ def pods_deleted(trial: Trial) -> set[str]:
 @pytest.mark.parametrize(
     "scenario",
     [
-        Scenario(
-            app=App(grace_period_s=5, drain_ns=2 * NS_PER_S, replicas=3),
-            flows=FEW,
-            settle_ns=NS_PER_S,
-            trigger=verb,
-            targets=2,
-            name=f"two-of-three-{verb}",
+        pytest.param(
+            Scenario(
+                app=App(grace_period_s=5, drain_ns=2 * NS_PER_S, replicas=3),
+                flows=FEW,
+                settle_ns=NS_PER_S,
+                trigger=verb,
+                targets=2,
+                name=f"two-of-three-{verb}",
+            ),
+            marks=marks,
         )
-        for verb in (Verb.DELETE, Verb.EVICT)
+        # One eviction is in test_trials, and two of anything is the delete here.
+        for verb, marks in ((Verb.DELETE, ()), (Verb.EVICT, pytest.mark.slow))
     ],
 )
 def test_two_of_three_pods_are_told_together(trial: Trial) -> None:

@@ -117,11 +117,20 @@ def test_wrong_kubeconfigs_name_the_way_out(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+PHASES = ("deploy", "preflight: flows", "settle", "observe")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _sooner(at: int, phase: str, sent: signal.Signals) -> object:
+    """Every phase and every signal without ``slow``, and half of their products."""
+    marks = () if SIGNALS[at % 2] is sent else pytest.mark.slow
+    return pytest.param(f"drainwatch: {phase}", sent, marks=marks)
+
+
 @pytest.mark.parametrize(
-    "running",
-    [f"drainwatch: {phase}" for phase in ("deploy", "preflight: flows", "settle", "observe")],
-    indirect=True,
+    ("running", "sent"),
+    [_sooner(at, phase, sent) for at, phase in enumerate(PHASES) for sent in SIGNALS],
+    indirect=["running"],
 )
 def test_an_interrupted_trial_keeps_its_recording_and_cleans_up(
     running: subprocess.Popen[str], tmp_path: Path, sent: signal.Signals

@@ -136,9 +136,36 @@ def test_a_trial_that_ends_early_is_looked_at_a_last_time(scene: Scene) -> None:
     with looking(scene) as evidence:
         evidence.before_trigger()
         scene.show(None)
-        scene.wait_for(Occasion.TRIGGER, Occasion.READY_FALSE, Occasion.EXIT)
+        scene.wait_for(Occasion.TRIGGER, Occasion.EXIT)
         evidence.observed()
-        assert scene.occasions()[-1] == Occasion.END
+        scene.wait_for(Occasion.TRIGGER, Occasion.EXIT, Occasion.END)
+
+
+@pytest.mark.parametrize(
+    ("ready", "looked"), [(None, []), (True, []), (False, [Occasion.READY_FALSE])]
+)
+def test_unready_is_who_is_listed_as_that(
+    scene: Scene, ready: bool | None, looked: list[Occasion]
+) -> None:
+    """An endpoint that is gone was perhaps never unready (publishNotReadyAddresses)."""
+    with looking(scene) as evidence:
+        evidence.before_trigger()
+        scene.show(LEAVING, ready=ready)
+        time.sleep(3 * mechanism.POLL_S)
+        evidence.observed()
+        scene.wait_for(Occasion.TRIGGER, *looked, Occasion.END)
+
+
+def test_a_look_after_the_exit_is_the_last(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the observation is over by then: nothing has changed since."""
+    monkeypatch.setattr(mechanism, "AFTER_EXIT_S", 0)
+    with looking(scene) as evidence:
+        evidence.before_trigger()
+        with scene.changed:  # both come at once
+            evidence._observed.set()
+            scene.show(None)
+        evidence.observed()
+        scene.wait_for(Occasion.TRIGGER, Occasion.EXIT, Occasion.AFTER_EXIT)
 
 
 def test_a_pod_that_stays_is_no_exit(scene: Scene) -> None:

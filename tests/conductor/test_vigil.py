@@ -145,18 +145,19 @@ def test_a_control_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "failures", "seconds"),
+    ("verb", "failures", "ours", "seconds"),
     [
-        (Trigger.DELETE, 0, 1.0),
-        (Trigger.DELETE, 7, 2.0),  # none more for so long
-        (Trigger.SCALE, 7, 1.0),  # nobody will come
-        (Trigger.NAMESPACE_DELETE, 7, 1.0),
+        (Trigger.DELETE, 0, 0, 1.0),
+        (Trigger.DELETE, 7, 0, 2.0),  # none more for so long
+        (Trigger.DELETE, 0, 7, 1.0),  # our own limits say nothing of the workload
+        (Trigger.SCALE, 7, 0, 1.0),  # nobody will come
+        (Trigger.NAMESPACE_DELETE, 7, 0, 1.0),
     ],
 )
 def test_new_connections_that_failed_must_have_been_answered_for_a_while(
-    verb: Trigger, failures: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+    verb: Trigger, failures: int, ours: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prober = ProberStatus(attempts=100, answered=90, finished=90 + failures)
+    prober = ProberStatus(attempts=100, answered=90, failed=failures, finished=90 + failures + ours)
     said = AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
     assert seconds_until_over(said, monkeypatch, verb=verb) == seconds
 
@@ -166,12 +167,18 @@ def test_a_replacement_that_never_comes_is_not_awaited_for_ever(
 ) -> None:
     class Failing(Agent):
         def status(self) -> AgentStatus:
-            prober = ProberStatus(finished=next(more))
+            prober = ProberStatus(**{kind: next(more)})
             return AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
+
+    def over_after() -> float:
+        watch, agent = Watch(), Failing(ALIVE)
+        over = vigil.all_over(watch, agent, Trigger.DELETE, {"uid"}, everybody=True)  # type: ignore[arg-type]
+        return next(looks / 4 for looks in range(200) if over())
 
     more = itertools.count()
     clock = itertools.count(NS_PER_S, NS_PER_S // 4)
     monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
-    watch, agent = Watch(), Failing(ALIVE)
-    over = vigil.all_over(watch, agent, Trigger.DELETE, {"uid"}, everybody=True)  # type: ignore[arg-type]
-    assert next(looks / 4 for looks in range(200) if over()) == vigil.RECOVERY_NS / NS_PER_S
+    kind = "failed"
+    assert over_after() == vigil.RECOVERY_NS / NS_PER_S
+    kind = "finished"  # unlike failures, what runs out on our side does not delay the end
+    assert over_after() == vigil.LINGER_NS / NS_PER_S

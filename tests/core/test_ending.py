@@ -16,6 +16,7 @@ from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.ending import (
     TABLE,
+    VERBS,
     EndedBy,
     Facts,
     Initiator,
@@ -25,6 +26,7 @@ from pytest_drainwatch.core.pod.ending import (
     initiator,
     kill_time,
 )
+from pytest_drainwatch.core.scenario import Trigger
 from tests.core import story as s
 from tests.core.endings import EXECS, NO_HOOK, SLEEPS, TERM, end, ends, log, served, term
 from tests.core.story import OLD, OTHER, at
@@ -154,6 +156,12 @@ def test_who_began_it(given: dict[str, Any], found: Initiator) -> None:
         "ended": True,
     }
     assert initiator(**{**usual, **given}) is found
+
+
+def test_every_way_to_terminate_pods_has_its_initiator() -> None:
+    assert VERBS.keys() == {str(verb) for verb in Trigger} - {Trigger.NONE}
+    assert len(set(VERBS.values())) == len(VERBS)
+    assert Initiator.UNKNOWN not in VERBS.values()
 
 
 # --- whole recordings -------------------------------------------------------------------

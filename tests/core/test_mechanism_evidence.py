@@ -11,6 +11,7 @@ from pytest_drainwatch.core.flow.classify import Mechanism
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.mechanism.evidence import (
     CONCLUDES,
+    LACKS_IT,
     FlowEvidence,
     Tracked,
     evidence_of,
@@ -95,6 +96,7 @@ def judge(
         to_port=30257,
         mechanism=mechanism,
         end=None if end is None else Interval(round(end[0] * NS_PER_MS), round(end[1] * NS_PER_MS)),
+        answered=tuple(o.at for o in seen if o.event is Event.FLOW_ANSWERED),
     )
     return evidence_of(flow, looks_of(seen), pods_of(seen, transitions(seen)), s.T0)
 
@@ -113,6 +115,40 @@ def test_stale_dnat() -> None:
         f"conntrack led it to the dead pod {OLD_IP} (uid {s.OLD}), at least 5.0 s after its exit: "
         "stale DNAT"
     )
+
+
+def test_a_flow_that_was_answered_before_and_after_had_an_entry() -> None:
+    """Then a listing without one is incomplete, and says nothing of kube-proxy's rules."""
+    looked = [conntrack(Occasion.READY_FALSE, 50), proxy(Occasion.READY_FALSE, 60, REJECTS)]
+    run = s.answered(UDP, s.OLD, -4000, 5000)
+    broken = [s.answered(UDP, s.OLD, -4000, 40), s.answered(UDP, s.OLD, 90, 5000)]
+    for answers, proto, lacks in (
+        ([run], "udp", True),
+        ([run], "tcp", True),
+        (broken, "tcp", True),
+        (broken, "udp", False),  # a datagram may have made it anew
+        (broken[:1], "tcp", False),
+        (broken[1:], "tcp", False),
+    ):
+        (found,) = judge(HOMES, *answers, *looked, proto=proto)
+        assert (found.says == LACKS_IT) is lacks
+        assert (found.to, found.stale) == (None, None)
+
+
+def test_a_listing_with_a_problem_tells_of_no_absence() -> None:
+    cut = conntrack(Occasion.EXIT, 5, entry(OLD_IP, sport=1), problem="listing incomplete")
+    assert judge(HOMES, cut) == ()
+    (found,) = judge(HOMES, conntrack(Occasion.EXIT, 5, entry(OLD_IP), problem="incomplete"))
+    assert found.to_pod == s.OLD, "what it lists was there"
+
+
+def test_an_answer_to_a_new_connection_shows_that_a_pod_lives() -> None:
+    tried = s.client(
+        Event.NEW_CONNECTIONS, "tcp-new", s.at(0, 900),
+        result="answered", responder=f"{s.OLD}/n", last_ns=s.ns(899),
+    )  # fmt: skip
+    (found,) = judge(HOMES, conntrack(Occasion.READY_FALSE, 50, entry(OLD_IP)), tried)
+    assert found.stale is False
 
 
 def test_a_pod_that_still_answers_is_alive() -> None:
@@ -253,6 +289,33 @@ def test_an_address_that_was_given_again() -> None:
 def test_an_address_of_nobody() -> None:
     (found,) = judge(conntrack(Occasion.TRIGGER, -20, entry(OLD_IP)))
     assert (found.to, found.to_pod, found.stale) == (OLD_IP, None, None)
+
+
+def test_an_address_is_nobodys_only_if_slices_were_seen() -> None:
+    led = conntrack(Occasion.TRIGGER, -20, entry(NEW_IP))
+    gap = Observation(
+        source=Source.K8S, event=Event.WATCH_GAP, at=s.at(-99, -50), data={"resource": "any"}
+    )
+    for seen, known in (([HOMES], True), ([], False), ([HOMES, gap], False)):
+        (found,) = judge(*seen, led)
+        assert ("no endpoint of the Service had" in found.says) is known
+        assert ("was not seen" in found.says) is not known
+
+
+def test_whose_kernel_refused_is_known_of_one_pod_alone() -> None:
+    for homes, concluded in (
+        ([HOMES], True),
+        ([], False),
+        ([HOMES, slice_of(300, (s.NEW, OLD_IP))], False),
+    ):
+        found = judge(
+            *homes,
+            conntrack(Occasion.TRIGGER, -20, entry(OLD_IP)),
+            conntrack(Occasion.EXIT, 5200, entry(OLD_IP)),
+            mechanism=Mechanism.REFUSED,
+            end=(5000, 5050),
+        )
+        assert (CONCLUDES in found[1].says) is concluded
 
 
 def test_a_look_that_failed_says_nothing_of_a_flow() -> None:

@@ -23,6 +23,9 @@ def given(**values: str) -> Settings:
         ("500ms", NS_PER_S // 2),
         ("1.5", 1_500_000_000),
         ("2m", 120 * NS_PER_S),
+        ("0.000001ms", 1),
+        ("0.0", 0),
+        ("0ms", 0),
     ],
 )
 def test_durations(text: str, ns: int) -> None:
@@ -48,6 +51,11 @@ def test_durations(text: str, ns: int) -> None:
         ("min_sync_period", "0.5ms"),
         ("min_sync_period", "2000m"),
         ("probe_interval", "10us"),
+        ("probe_interval", "0.0000001ms"),  # not 0, which means none
+        ("udp_probe_interval", "0.00000000049"),
+        ("settle", "0." + 400 * "0" + "1"),
+        ("drain", "9" * 400),
+        ("min_sync_period", "0.0000001ms"),
         ("probe_interval", "500m"),
         ("udp_probe_interval", "-1"),
         ("keep", "sometimes"),

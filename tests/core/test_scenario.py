@@ -63,6 +63,9 @@ def _with(**app: Any) -> Scenario:
         (lambda: _with(pre_stop=PreStop(exec=())), "no action"),
         (lambda: _with(exit_now_reset="no"), "exit_now_reset is 'no', expected bool"),
         (lambda: Scenario(app=None), "app is None, expected App"),  # type: ignore[arg-type]
+        (lambda: ClusterNeeds(kube_version=1.34), "kube_version is 1.34, expected str or None"),  # type: ignore[arg-type]
+        (lambda: ClusterNeeds(kube_version=True), "kube_version is True"),  # type: ignore[arg-type]
+        (lambda: Scenario(cluster=ClusterNeeds(kube_version="1")), "expected a minor version"),
         (lambda: Scenario(flows=None), "flows is None, expected Flows"),  # type: ignore[arg-type]
         (lambda: Scenario(settle_ns=-1), "settle_ns"),
         (lambda: Scenario(observe_timeout_ns=5), "observe_timeout_ns"),
@@ -247,3 +250,19 @@ def test_what_is_asked_of_the_cluster_stands_in_the_report() -> None:
         "min_sync_period_ms": 10_000,
     }
     assert Scenario().config()["cluster"] == {}
+
+
+def test_a_rollouts_window_reaches_to_the_last_pods_end() -> None:
+    """A pod is ended when its replacement is Ready, one after the other."""
+
+    def window_s(ready_after_s: int) -> int:
+        app = App(replicas=3, ready_after_s=ready_after_s)
+        return Scenario(app=app, trigger=Trigger.ROLLOUT).observe_ns // NS_PER_S
+
+    assert window_s(60) - window_s(0) == 3 * 60
+    assert window_s(0) > Scenario(app=App(replicas=3)).observe_ns // NS_PER_S
+
+
+def test_a_name_is_a_text() -> None:
+    with pytest.raises(ScenarioError, match="name is 3"):
+        SCENARIO(name=3)

@@ -162,8 +162,10 @@ def contradictions(sure: Report, less: Report | None) -> list[str]:
     for tried, now in zip(sure.trial.new_connections, less.trial.new_connections, strict=True):
         if not now.failed <= tried.failed <= now.failed + now.not_judged + (now.lost or 0):
             found.append(f"{tried.prober}: {tried.failed} -> {now.failed} failed")
-        if now.by_terminating > tried.by_terminating or now.after_unready > tried.after_unready:
-            found.append(f"{tried.prober}: more came surely after than before")
+        for name in ("by_terminating", "after_unready"):
+            most, least = getattr(tried, name), getattr(now, name)
+            if least is not None and most is not None and least > most:
+                found.append(f"{tried.prober}: {name} {most} -> {least}")
         if now.observed_failing and tried.observed_failing:
             for name in ("first_ns", "last_ns", "lasts_ns"):
                 was_at = getattr(tried.observed_failing, name)

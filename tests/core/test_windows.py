@@ -11,11 +11,13 @@ from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import TrialReport
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.document import AnsweredBy
 from pytest_drainwatch.core.recording import Recording
-from pytest_drainwatch.core.windows.document import PodWindows
+from pytest_drainwatch.core.windows.document import Break, PodWindows
 from pytest_drainwatch.core.windows.judge import NEVER_UNREADY, STILL
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
+from tests.core.tries import Try, prober, tries
 
 MS = NS_PER_MS
 READY, FALLBACK, UNREADY = (True, True, False), (False, True, True), (False, False, True)
@@ -250,3 +252,141 @@ def test_a_gap_may_hide_a_whole_stretch() -> None:
     assert only(slices).fallback_routable == ()
     assert only(slices, [gap(100, 4000)]).fallback_routable is None
     assert only(slices, [gap(100, 4000, "pods")]).fallback_routable == ()
+
+
+# --- what is undone --------------------------------------------------------------------------
+
+
+def flap(removed: bool = False) -> list[Observation]:
+    """Ready, then for half a second not (or not even listed), then ready; deleted at 3 s."""
+    away = [s.endpoints(1000)] if removed else [s.endpoints(1000, (OLD, *NOT_YET))]
+    return [
+        s.endpoints(-100, (OLD, *READY)),
+        *away,
+        s.endpoints(1500, (OLD, *READY)),
+        s.endpoints(3020, (OLD, *UNREADY)),
+        s.endpoints(8000),
+    ]
+
+
+BREAK = Break(opens_ns=(0, 1000 * MS), closes_ns=(0, 1500 * MS))
+
+
+def test_a_flap_is_a_break_and_no_end() -> None:
+    deletion = [s.deleted(ms=3012)]
+    (found,) = trial(flap(), deletion).windows
+    ready = found.ready_routable
+    assert (ready.opens_ns, ready.closes_ns, ready.lasts_ns) == (
+        (0, 0), (0, 3020 * MS), (0, 3020 * MS)
+    )  # fmt: skip
+    assert ready.breaks == (BREAK,)
+    assert found.ready_false_ns == (0, 3020 * MS)
+    assert found.advertised.breaks == ()
+    (steady,) = trial(
+        [one for one in flap() if one.at.lo not in (s.ns(1000), s.ns(1500))], deletion
+    ).windows
+    assert steady.ready_routable == replace(ready, breaks=())
+
+
+def test_a_slice_that_is_made_anew_is_a_break_of_both() -> None:
+    (found,) = trial(flap(removed=True), [s.deleted(ms=3012)]).windows
+    assert found.advertised.breaks == (BREAK,)
+    assert found.ready_routable.breaks == (BREAK,)
+    assert found.removed_ns == (0, 8000 * MS)
+    assert found.advertised.closes_ns == (0, 8000 * MS)
+    assert found.ready_false_ns == (0, 3020 * MS), "the removal that was undone is none"
+
+
+def test_the_summary_takes_the_pods_own_termination() -> None:
+    term = [exchange(), s.log(Event.SIGTERM_RECEIVED, 3030)]
+    flows = s.alive("tcp-0001", 900)
+    summary = trial(flap(), flows, [s.deleted(ms=3012)], term).summary
+    assert summary.sigterm_to_ready_false_ms == -10, "3.020 s, and not the flap at 1 s"
+    assert summary.trigger_to_endpoint_removed_ms == 8000
+
+
+def test_what_is_unready_for_good_before_a_flap_ends_is_still_so() -> None:
+    (found,) = trial(flap()[:2], [s.deleted(ms=3012)]).windows
+    assert found.ready_routable.closes_ns == (0, 1000 * MS)
+    assert found.ready_routable.breaks == ()
+    (back,) = trial(flap()[:3], [s.deleted(ms=3012)]).windows
+    assert (back.ready_routable.closes_ns, back.ready_routable.note) == (None, STILL)
+    assert back.ready_false_ns is None
+
+
+def test_ready_only_after_the_trigger() -> None:
+    late = [s.endpoints(-100, (OLD, *NOT_YET)), *flap()[2:]]
+    (found,) = trial(late, [s.deleted(ms=3012)]).windows
+    assert found.ready_routable.opens_ns == (0, 1500 * MS)
+    assert found.ready_routable.lasts_ns == (0, 3020 * MS)
+    assert found.advertised.opens_ns == (0, 0)
+
+
+def test_answers_after_ready_false_are_those_of_unready_stretches() -> None:
+    """100 in the flap, 100 after it, 100 after the deletion's ready:false."""
+    tried = prober(tries(1000, 100), others(1550), tries(1600, 100), others(2500), tries(3100, 100))
+    who = answered_by_the_old(flap(), tried)
+    # How long a frame was under way nothing bounds: the pod may have been ready in the flap.
+    assert who.after_unready == (100, 300)
+    late = [*flap()[:3], s.endpoints(20_000, (OLD, *UNREADY))]
+    assert answered_by_the_old(late, tried).after_unready == (0, 300), "unready when it was over"
+
+
+def others(ms: float) -> list[Try]:
+    return tries(ms, 1, who=NEW)
+
+
+def answered_by_the_old(*parts: Iterable[Observation]) -> AnsweredBy:
+    answers = trial(*parts, [s.deleted(ms=3012), s.pod(NEW, -10)]).new_connections[0].answered_by
+    return next(one for one in answers if one.pod_uid == OLD)
+
+
+def test_answers_after_an_undone_unready_are_not_after_it() -> None:
+    """The frame that showed it ready again bounds when it was not."""
+    tried = prober(tries(1000, 100), others(1550), tries(1600, 100))
+    assert answered_by_the_old(flap()[:3], tried).after_unready == (0, 100)
+
+
+# --- gaps -------------------------------------------------------------------------------------
+
+
+def test_behind_a_gap_the_cause_that_is_known_may_not_be_the_first() -> None:
+    """The pod may have failed its readiness in the gap, before its replacement listened."""
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK)),
+        s.endpoints(4200, (OLD, *FALLBACK), (NEW, *READY)),
+        s.endpoints(5100, (NEW, *READY)),
+    ]
+    told = [exchange(), s.log(Event.LISTENING, 3900, uid=NEW)]
+    flows = reset(5000)
+    (span,) = only(slices, flows, told).fallback_routable or ()
+    assert span.closes_ns == (3900 * MS, 4200 * MS)
+    (span,) = only(slices, flows, told, [gap(200, 4200)]).fallback_routable or ()
+    assert span.closes_ns == (200 * MS, 4200 * MS)
+    (span,) = only(slices, flows, told, [gap(4000, 4200)]).fallback_routable or ()
+    assert span.closes_ns == (3900 * MS, 4200 * MS), "it was known before the gap"
+
+
+def test_a_deletion_was_before_all_that_it_brought_about() -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(20, (OLD, *FALLBACK))]
+    late = [s.deleted(ms=900)]
+    (found,) = trial(slices, late).windows
+    assert found.deletion_ns == (0, 20 * MS), "terminating comes with the deletion"
+    term = [exchange(), s.log(Event.SIGTERM_RECEIVED, 15)]
+    flows = reset(5000)
+    (found,) = trial(slices, late, flows, term).windows
+    assert found.deletion_ns == (0, 15 * MS)
+    again = s.pod(OLD, 30, containers=[{**s.LIVE, "restarts": 1}])
+    before = s.pod(OLD, -6000, containers=[s.LIVE])
+    (found,) = trial(slices, late, flows, term, [before, again]).windows
+    assert found.deletion_ns == (0, 20 * MS), "a container that restarts gets SIGTERM as well"
+
+
+def test_a_frame_of_another_pods_slice_tells_nothing_of_this_one() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY)),
+        s.endpoints(850, (OTHER, *READY), name="slice-2"),
+        s.endpoints(900, (OLD, *FALLBACK)),
+    ]
+    assert only(slices, [gap(-500, 800)]).ready_false_ns == (-500 * MS, 900 * MS)

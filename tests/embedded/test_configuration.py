@@ -36,7 +36,10 @@ def component(name: str) -> Component:
 def test_proxy_runs_with_the_asked_mode_and_period(mode: str) -> None:
     asked = replace(CONFIGURATION, proxy_mode=mode, min_sync_period_ms=250)
     document = json.loads(asked.files()["kube-proxy.json"])
-    assert (document["mode"], document[mode]) == (mode, {"minSyncPeriod": "250ms"})
+    assert (document["mode"], document[mode]) == (
+        mode,
+        {"minSyncPeriod": "250ms", "syncPeriod": "30000ms"},
+    )
     assert set(document["conntrack"]) == {"maxPerCore"}, "conntrack timeouts stay Kubernetes' own"
 
 

@@ -32,7 +32,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 def test_an_empty_node(elsewhere: Path) -> None:
     seen = netstate.look(elsewhere, "iptables", ["198.18.0.1", "198.18.0.2"])
     assert (seen.mode, seen.conntrack.problem, seen.rules.problem) == ("iptables", None, None)
-    assert seen.conntrack.text.count("0 flow entries") == 2, "one list for each address"
+    assert seen.conntrack.text == "", "what conntrack says beside its list is no entry"
     assert "KUBE" not in seen.rules.text
     for answer in (seen.conntrack, seen.rules):
         assert 0 < answer.asked_ns < answer.answered_ns <= time.monotonic_ns()
@@ -52,6 +52,44 @@ def test_only_what_the_addresses_opened(elsewhere: Path) -> None:
         "198.18.0.2", 5000, "10.244.0.2", 7002
     )  # fmt: skip
     assert entry.id is not None
+
+
+def test_many_entries_are_all_read_whole(elsewhere: Path) -> None:
+    """conntrack says how many there were on stderr, unbuffered, amid the lines of its list."""
+    into = ["nsenter", f"--net=/proc/{elsewhere.read_text().strip()}/ns/net", "--"]
+    tell = (
+        "conntrack -I -p udp -s 198.18.0.1 -d 198.18.0.8 --sport {0} --dport 30257 -r 10.244.0.2 "
+        "-q 10.244.0.1 --reply-port-src 7002 --reply-port-dst {0} -t 60 || exit 1"
+    )
+    script = "; ".join(tell.format(port) for port in range(41_000, 41_060))
+    subprocess.run([*into, "sh", "-c", script], check=True, capture_output=True)
+    answer = netstate.look(elsewhere, "iptables", ["198.18.0.1"]).conntrack
+    assert answer.problem is None
+    found = [parse(line) for line in answer.text.splitlines()]
+    assert {entry.sport for entry in found if entry} == set(range(41_000, 41_060))
+    assert all(entry is not None and entry.id is not None for entry in found)
+
+
+@pytest.mark.parametrize(("shown", "problem"), [("1", None), ("2", "1 entries read of 2")])
+def test_a_listing_that_lacks_entries_is_no_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, problem: str | None
+) -> None:
+    """A program in conntrack's place, that shows one entry and says how many it showed."""
+    program = tmp_path / "nsenter"
+    program.write_text(
+        "#!/bin/sh\necho 'udp 17 29 src=a dst=b'\n"
+        f"echo 'conntrack v1: {shown} flow entries have been shown.' >&2\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    answer = netstate.look(tmp_path / "pid", "iptables", ["198.18.0.1"]).conntrack
+    assert answer.text == "udp 17 29 src=a dst=b\n"
+    if problem is None:
+        assert answer.problem is None
+    else:
+        assert answer.problem is not None
+        assert problem in answer.problem
+        assert "incomplete" in answer.problem
 
 
 def test_a_table_that_is_not_there(elsewhere: Path) -> None:

@@ -31,6 +31,7 @@ class Fake:
     dead: bool = False
     name: str = "fake"
     kubeconfig: Path = Path("config")
+    context: str | None = None
 
     def facts(self) -> ClusterFacts:
         wanted = self.wanted
@@ -54,8 +55,12 @@ class Fake:
 
 @contextmanager
 def pooled(
-    *, keep: bool = False, settings: Settings | None = None
+    *,
+    keep: bool = False,
+    settings: Settings | None = None,
+    said: list[str] | None = None,
 ) -> Iterator[tuple[ClusterPool, list[Fake]]]:
+    said = [] if said is None else said
     opened: list[Fake] = []
 
     def open_one(wanted: ClusterSettings, **_: Any) -> Fake:
@@ -65,7 +70,7 @@ def pooled(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pools, "open_cluster", open_one)
         settings = settings or Settings(cluster="embedded")
-        with ClusterPool(settings, Path("logs"), lambda _: None, keep=lambda: keep) as pool:
+        with ClusterPool(settings, Path("logs"), said.append, keep=lambda: keep) as pool:
             yield pool, opened
 
 
@@ -112,6 +117,56 @@ def test_kept_clusters_are_let_go_and_not_closed() -> None:
     with pooled(keep=True) as (pool, opened), pool.lease(ANY):
         pass
     assert opened[0].ends == ["detached"]
+
+
+@given(st.lists(st.sampled_from(FOUR), min_size=1, max_size=8))
+def test_those_that_are_open_at_the_end_are_kept_and_they_are_few(
+    asked: list[ClusterNeeds],
+) -> None:
+    said: list[str] = []
+    settings = Settings(cluster="embedded", keep="always")
+    with pooled(keep=True, settings=settings, said=said) as (pool, opened):
+        for needs in asked:
+            with pool.lease(needs):
+                pass
+        left = [fake for fake in opened if not fake.ends]
+    assert [fake for fake in opened if fake.ends == ["detached"]] == left
+    assert [fake for fake in opened if fake.ends == ["closed"]] == [
+        fake for fake in opened if fake not in left
+    ]
+    assert len(left) == min(MOST_ALIVE, len(set(asked)))
+    # Which one is which, and what became of the others.
+    kept = [line for line in said if line.startswith("kept cluster fake (")]
+    assert sorted(kept) == sorted(
+        f"kept cluster fake (Kubernetes 1.37, kube-proxy iptables, minSyncPeriod "
+        f"{fake.wanted.min_sync_period_ms} ms): export KUBECONFIG=config"
+        for fake in left
+    )
+    assert len(said) - len(kept) == len(opened) - len(left)
+    assert all("makes room" in line for line in said if line not in kept)
+
+
+def test_room_is_made_without_words_where_nothing_is_kept() -> None:
+    said: list[str] = []
+    with pooled(said=said) as (pool, opened):
+        for needs in FOUR:
+            with pool.lease(needs):
+                pass
+    assert [fake.ends for fake in opened] == [["closed"]] * len(FOUR)
+    assert said == []
+
+
+def test_what_an_existing_cluster_is_not_is_told_before_it_is_used_again() -> None:
+    settings = Settings(cluster="existing", context="there")
+    nftables = ClusterNeeds(proxy_mode=ProxyMode.NFTABLES)
+    with pooled(settings=settings) as (pool, opened):
+        pool.check(nftables)  # nobody knows yet
+        assert opened == []
+        with pool.lease(ANY):
+            pool.check(ANY)
+            with pytest.raises(ClusterError, match="mode nftables, and cluster fake has iptables"):
+                pool.check(nftables)
+        assert len(opened) == 1
 
 
 def test_a_dead_cluster_is_replaced_and_not_kept() -> None:

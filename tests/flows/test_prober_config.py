@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_drainwatch import preflight
 from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.config import AgentConfig, parse_config
 from pytest_drainwatch.flows.errors import ClientLimit
@@ -43,6 +44,15 @@ def test_probers_need_no_flows_beside_them(tmp_path: Path) -> None:
         ([{**TCP, "interval_ns": 5e6}], "expected a whole number"),
         ([{**TCP, "patience_ns": True}], "patience_ns is True"),
         ([{**TCP, "source_address": "::1"}], "both IPv4 or both IPv6"),
+        ([{**TCP, "address": "fe80::1%nosuch0"}], r"'fe80::1%nosuch0'; expected .*one host"),
+        ([{**TCP, "address": "::1%lo"}], "without a scope"),
+        ([{**TCP, "address": "fe80::1"}], "not link-local"),
+        ([{**TCP, "address": "0.0.0.0"}], "unspecified"),
+        ([{**TCP, "address": "255.255.255.255"}], "one host"),
+        ([{**TCP, "address": "ff02::1"}], "multicast"),
+        ([{**TCP, "address": "224.0.0.1"}], "multicast"),
+        ([{**TCP, "address": "::ffff:10.0.0.1"}], "IPv4 in IPv6"),
+        ([{**TCP, "address": "::1", "source_address": "::2%lo"}], "source_address is '::2%lo'"),
         ([{**TCP, "pace": 1}], "unknown field 'pace'"),
         ([{"proto": "tcp"}], "lacks address, interval_ns, port"),
         ([], "neither tcp nor udp nor a prober"),
@@ -63,6 +73,12 @@ def test_an_attempt_counts_as_a_send(tmp_path: Path) -> None:
     flows = {"address": "127.0.0.1", "port": 1, "flows": 10}
     config = parse(tmp_path, [TCP], tcp=flows, tcp_rate_hz=20)
     assert config.sends_per_s == 10 * 20 + 200
+
+
+def test_an_address_is_named_as_sockets_name_it(tmp_path: Path) -> None:
+    odd = {**TCP, "address": "0:0::1", "source_address": "::0:0:1"}
+    (prober,) = parse(tmp_path, [odd]).probers
+    assert (prober.address, prober.source_address) == ("::1", "::1")
 
 
 def agent(proto: str, interval_ns: int, patience_ns: int) -> AgentConfig:
@@ -89,11 +105,29 @@ def test_what_waits_at_once_must_have_source_ports(
         limits.check(agent(proto, 5_000_000, 1_005_000_000), 10_000)
 
 
-def test_source_ports_go_around_the_whole_range() -> None:
+KINDS = pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
+
+
+def test_the_check_beforehand_counts_attempts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = agent("tcp", 5_000_000, 1_000_000_000)
+    assert config.open_attempts == 201
+    needed = 10 + 201 + preflight.flows.DESCRIPTOR_RESERVE
+    monkeypatch.setattr("resource.getrlimit", lambda _: (needed, needed))
+    assert preflight.limits_suffice(10, 201).passed
+    short = preflight.limits_suffice(10, 202)
+    assert (short.passed, short.hopeless) == (False, True)
+    monkeypatch.setattr("pytest_drainwatch.preflight.flows.port_range", lambda: (40_000, 40_210))
+    assert preflight.limits_suffice(10, 201).passed
+    monkeypatch.setattr("pytest_drainwatch.preflight.flows.port_range", lambda: (40_000, 40_209))
+    assert "210 source ports" in preflight.limits_suffice(10, 201).observed
+
+
+@KINDS
+def test_source_ports_go_around_the_whole_range(kind: socket.SocketKind) -> None:
     """No port comes again before all others were used."""
     ports, seen = SourcePorts(), []
     for _ in range(500):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        with socket.socket(socket.AF_INET, kind) as sock:
             ports.bind(sock, "127.0.0.1")
             seen.append(sock.getsockname()[1])
     low, high = limits.port_range() or (0, 0)
@@ -101,20 +135,56 @@ def test_source_ports_go_around_the_whole_range() -> None:
     assert all(low <= port <= high for port in seen)
 
 
-def test_a_port_that_is_held_is_passed_over_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = "pytest_drainwatch.flows.probing.ports.port_range"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+PORT_RANGE = "pytest_drainwatch.flows.probing.ports.port_range"
+
+
+@KINDS
+def test_a_port_that_is_held_is_passed_over_or_named(
+    kind: socket.SocketKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_INET, kind) as held:
         held.bind(("127.0.0.1", 0))
         taken = held.getsockname()[1]
-        monkeypatch.setattr(source, lambda: (taken, taken))
+        monkeypatch.setattr(PORT_RANGE, lambda: (taken, taken))
+        ports = SourcePorts()
         with (
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock,
+            socket.socket(socket.AF_INET, kind) as sock,
             pytest.raises(OSError, match="in use"),
         ):
-            SourcePorts().bind(sock, "127.0.0.1")
-        monkeypatch.setattr(source, lambda: (taken, taken + MOST_TRIES))
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            ports.bind(sock, "127.0.0.1")
+        assert ports.round_ns(1) is None, "it never had one"
+        monkeypatch.setattr(PORT_RANGE, lambda: (taken, taken + MOST_TRIES))
+        with socket.socket(socket.AF_INET, kind) as sock:
             ports = SourcePorts()
             ports._next = 0
             ports.bind(sock, "127.0.0.1")
             assert sock.getsockname()[1] != taken
+
+
+def test_how_long_until_a_port_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of four is held, so it comes after three."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        taken = held.getsockname()[1]
+        monkeypatch.setattr(PORT_RANGE, lambda: (taken, taken + 3))
+        ports, seen = SourcePorts(), []
+        ports._next = 0
+        for _ in range(6):
+            with socket.socket() as sock:
+                ports.bind(sock, "127.0.0.1")
+                seen.append(sock.getsockname()[1])
+    if len(set(seen)) < 3:
+        pytest.skip("somebody else has one of the ports next to ours")
+    assert ports.round_ns(1000) == 3000
+    assert seen[0] == seen[3]
+
+
+def test_who_does_not_know_the_ports_does_not_know_when_they_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PORT_RANGE, lambda: None)
+    ports = SourcePorts()
+    with socket.socket() as sock:
+        ports.bind(sock, "127.0.0.1")
+        assert sock.getsockname()[1] != 0
+    assert ports.round_ns(1000) is None

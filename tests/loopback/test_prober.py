@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows import limits
+from pytest_drainwatch.flows.probing.ports import MOST_TRIES
 from pytest_drainwatch.flows.process import ProberStatus, parse_status
 from tests.loopback.rig import Probe, Rig, restart
 from tests.loopback.servers import POD_A, Peer, ScriptedTcp, pong
@@ -27,6 +30,7 @@ from tests.loopback.tried import (
 )
 
 ENOUGH = 40
+LONG_S = 10  # no loop is as late as that
 
 
 def try_tcp(rig: Rig, port: int, count: int = ENOUGH, **more: Any) -> Tried:
@@ -39,8 +43,29 @@ def try_tcp(rig: Rig, port: int, count: int = ENOUGH, **more: Any) -> Tried:
 def test_who_answered(rig: Rig) -> None:
     probe = rig.probe()
     tried = try_tcp(rig, probe.tcp_port)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.ANSWERED, probe.responder, None)]
+    assert tried.ways == [(Result.ANSWERED, probe.responder, None)]
     assert tried.counts[Result.ANSWERED] >= ENOUGH
+
+
+def test_each_comes_from_the_next_port(rig: Rig) -> None:
+    """A node sends a known address and port to where it sent them before (see ports.py)."""
+    ports: list[int] = []
+
+    def script(peer: Peer) -> None:
+        ports.append(peer.port)
+        peer.serve(1)
+        peer.request()
+
+    with ScriptedTcp(script) as server:
+        tried = try_tcp(rig, server.port)
+    low, high = limits.port_range() or (0, 0)
+    count = high - low + 1
+    assert len(set(ports)) == len(ports) == tried.summary["attempts"]
+    # Threads may note them out of order, but they are neighbours, without those in use.
+    assert max((port - ports[0] + MOST_TRIES) % count for port in ports) < 3 * MOST_TRIES + len(
+        ports
+    )
+    assert 0 < tried.summary["ports_round_ns"] <= count * 5 * NS_PER_MS
 
 
 def test_it_leaves_no_ports_in_time_wait(rig: Rig) -> None:
@@ -52,8 +77,13 @@ def test_it_leaves_no_ports_in_time_wait(rig: Rig) -> None:
 
 
 def test_refused(rig: Rig) -> None:
-    tried = try_tcp(rig, closed_port())
+    agent = rig.agent(probers=[trying(closed_port())])
+    await_tried(agent, "failed", ENOUGH)
+    tried = Tried(rig.recorded(agent))
     assert tried.ways == [(Result.REFUSED, None, "ECONNREFUSED")]
+    told = agent.lines[-1]["probers"]["tcp-new"]
+    made = tried.summary["attempts"]
+    assert told == {"attempts": made, "answered": 0, "failed": made, "finished": made}
 
 
 @pytest.mark.parametrize("asked", [True, False], ids=["after the request", "at once"])
@@ -65,8 +95,7 @@ def test_reset(rig: Rig, asked: bool) -> None:
 
     with ScriptedTcp(script) as server:
         tried = try_tcp(rig, server.port)
-    ways = tried.but_the_last(Result.UNFINISHED)
-    assert ways == [(Result.RESET, None, "ECONNRESET")]
+    assert tried.ways == [(Result.RESET, None, "ECONNRESET")]
 
 
 def test_accepted_and_never_served_by_a_silent_peer(rig: Rig) -> None:
@@ -77,22 +106,29 @@ def test_accepted_and_never_served_by_a_silent_peer(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "ends"),
-    [(b"", True), (b"bye 0 drain-deadline\n", False), (b"by", True), (pong(1)[:20], True)],
-    ids=["fin", "bye", "torn bye", "torn pong"],
+    ("said", "ends", "more"),
+    [
+        (b"", True, 0),
+        (b"bye 0 drain-deadline\n", False, 0),
+        (b"by", True, 0),
+        (pong(1)[:20], True, 0),
+        (b"by", True, socket.MSG_MORE),
+    ],
+    ids=["fin", "bye", "torn bye", "torn pong", "torn bye and fin in one segment"],
 )
-def test_a_farewell_is_no_service(rig: Rig, said: bytes, ends: bool) -> None:
+def test_a_farewell_is_no_service(rig: Rig, said: bytes, ends: bool, more: int) -> None:
     def script(peer: Peer) -> None:
         if peer.request() is not None:
-            peer.send(said)
+            peer.sock.sendall(said, more)
             if ends:
                 peer.half_close()
             peer.request()
 
     with ScriptedTcp(script) as server:
-        tried = try_tcp(rig, server.port)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.NEVER_SERVED, None, None)]
-    assert tried.runs[0]["took_min_ns"] < NS_PER_S, "at once, and not when patience ended"
+        tried = try_tcp(rig, server.port, patience_ms=LONG_S * 1000)
+    assert tried.ways == [(Result.NEVER_SERVED, None, None)]
+    longest_ns = max(run["took_max_ns"] for run in tried.runs)
+    assert longest_ns < LONG_S * NS_PER_S, "at once, and not when patience ended"
 
 
 def test_timeout(rig: Rig) -> None:
@@ -122,7 +158,7 @@ def test_foreign(rig: Rig, said: bytes) -> None:
 
     with ScriptedTcp(script) as server:
         tried = try_tcp(rig, server.port)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.FOREIGN, None, None)]
+    assert tried.ways == [(Result.FOREIGN, None, None)]
 
 
 def test_an_answer_in_pieces_is_an_answer(rig: Rig) -> None:
@@ -137,7 +173,7 @@ def test_an_answer_in_pieces_is_an_answer(rig: Rig) -> None:
 
     with ScriptedTcp(script) as server:
         tried = try_tcp(rig, server.port, interval_ms=10)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.ANSWERED, POD_A, None)]
+    assert tried.ways == [(Result.ANSWERED, POD_A, None)]
 
 
 def test_a_restart_is_seen_in_order(rig: Rig) -> None:
@@ -188,7 +224,7 @@ def test_a_server_that_stops_does_not_stop_the_attempts(rig: Rig) -> None:
     assert unserved[-1]["last_ns"] < continued_ns
     # 1 s at 100/s, without those that it answered late and those of slots missed here.
     assert sum(run["count"] for run in unserved) >= 60 - tried.summary["missed_slots"]
-    assert tried.ways[0] == tried.ways[-1 - bool(tried.summary["unfinished"])]
+    assert tried.ways[0] == tried.ways[-1]
 
 
 def test_an_agent_that_stops_blames_nobody(rig: Rig) -> None:
@@ -202,9 +238,10 @@ def test_an_agent_that_stops_blames_nobody(rig: Rig) -> None:
     await_tried(agent, "answered", seen + 2 * ENOUGH)
     part = rig.recorded(agent)
     tried = Tried(part)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.ANSWERED, probe.responder, None)]
+    assert tried.ways == [(Result.ANSWERED, probe.responder, None)]
     missed = tried.summary["missed_slots"]
-    assert missed >= 199 - 1, "1 s of 5 ms slots; it tries once on waking"
+    # 1 s of 5 ms slots; it tries once on waking, and a signal takes a moment to stop it.
+    assert missed >= 180
     assert tried.summary["late_max_ns"] >= 900 * NS_PER_MS, "a missed slot is late"
     assert any(o.at.width > 900 * NS_PER_MS for o in part.all(Event.AGENT_STALLED))
 
@@ -212,7 +249,7 @@ def test_an_agent_that_stops_blames_nobody(rig: Rig) -> None:
 def test_who_is_stopped_waits_for_the_results_of_what_is_open(rig: Rig) -> None:
     """The last second of a trial is one in which connections may have failed."""
     with mute_listener() as port:
-        agent = rig.agent(probers=[trying(port, patience_ms=500)])
+        agent = rig.agent(probers=[trying(port, patience_ms=200)])
         await_tried(agent, "attempts", 10)
         tried = Tried(rig.recorded(agent))
     assert tried.ways == [(Result.NEVER_SERVED, None, None)]
@@ -238,13 +275,14 @@ def test_it_runs_beside_flows_and_the_status_tells(rig: Rig) -> None:
     status = parse_status(json.dumps(line))
     assert status is not None
     assert set(status.probers) == {"tcp-new", "udp-new"}
-    assert status.probers["tcp-new"].last == Result.ANSWERED
+    assert status.probers["tcp-new"].answered >= 1
+    assert status.probers["tcp-new"].failed == 0
     part = rig.recorded(agent)
     assert len(part.all(Event.FLOW_OPEN_AT_END)) == 10
     opened_ns = max(o.at.hi for o in part.all(Event.FLOW_CONNECTED))
     for subject in ("tcp-new", "udp-new"):
         tried = Tried(part, subject)
-        assert tried.but_the_last(Result.UNFINISHED) == [(Result.ANSWERED, probe.responder, None)]
+        assert tried.ways == [(Result.ANSWERED, probe.responder, None)]
         assert tried.runs[0]["first_ns"] > opened_ns, "no attempt beside a storm of dials"
 
 

@@ -31,13 +31,13 @@ def test_udp_answered_each_time_from_another_port(rig: Rig) -> None:
 
     with ScriptedUdp(answer) as server:
         tried = try_udp(rig, server.port)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.ANSWERED, POD_A, None)]
+    assert tried.ways == [(Result.ANSWERED, POD_A, None)]
     assert len(ports) == len(set(ports)) == tried.summary["attempts"]
 
 
 def test_udp_refused(rig: Rig) -> None:
     tried = try_udp(rig, closed_port(socket.SOCK_DGRAM))
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.REFUSED, None, "ECONNREFUSED")]
+    assert tried.ways == [(Result.REFUSED, None, "ECONNREFUSED")]
 
 
 def test_udp_silence(rig: Rig) -> None:
@@ -51,4 +51,4 @@ def test_udp_silence(rig: Rig) -> None:
 def test_udp_foreign(rig: Rig, said: bytes) -> None:
     with ScriptedUdp(lambda seq, peer: [said]) as server:
         tried = try_udp(rig, server.port)
-    assert tried.but_the_last(Result.UNFINISHED) == [(Result.FOREIGN, None, None)]
+    assert tried.ways == [(Result.FOREIGN, None, None)]

@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.result import Result
 from tests.loopback.rig import Agent, Part
 
 SUMMARY = {
-    "proto", "period_ns", "epoch_ns", "patience_ns", "source", "attempts", "missed_slots",
-    "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns",
+    "proto", "period_ns", "epoch_ns", "patience_ns", "source", "ports_round_ns", "attempts",
+    "missed_slots", "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns",
 }  # fmt: skip
 
 
@@ -50,7 +50,7 @@ class Tried:
         (summary,) = (o for o in part.all(Event.PROBER_SUMMARY) if o.subject == subject)
         self.summary: dict[str, Any] = {**summary.data}
         seen = [o for o in part.all(Event.NEW_CONNECTIONS) if o.subject == subject]
-        self.runs: list[Mapping[str, Any]] = [o.data for o in seen]
+        self.runs: list[Mapping[str, Any]] = [_whole(o) for o in seen]
         self.counts: Counter[str] = Counter()
         for run in self.runs:
             self.counts[run["result"]] += run["count"]
@@ -69,6 +69,7 @@ class Tried:
             assert one["last_slot"] < other["first_slot"]
         for o, run in zip(seen, runs, strict=True):
             assert run["count"] <= run["last_slot"] - run["first_slot"] + 1
+            assert o.at.hi - run["first_ns"] >= run["took_max_ns"]
             for end in ("first", "last"):
                 slot_ns = told["epoch_ns"] + run[f"{end}_slot"] * told["period_ns"]
                 assert slot_ns <= run[f"{end}_ns"], "never before its slot"
@@ -86,9 +87,18 @@ class Tried:
                 found.append(way)
         return found
 
-    def but_the_last(self, result: str) -> list[tuple[str, str | None, str | None]]:
-        """The ways without ``result``: of attempts that were open when the agent stopped."""
-        return [way for way in self.ways if way[0] != result]
+
+def _whole(o: Observation) -> dict[str, Any]:
+    """A run with all its fields; one of a single attempt is written without most of them."""
+    rest: dict[str, Any] = {}
+    if "count" not in o.data:
+        assert set(o.data) <= {"result", "first_slot", "responder", "errno"}
+        rest = {"count": 1, "last_slot": o.data["first_slot"]}
+        rest.update(dict.fromkeys(("first_ns", "last_ns"), o.at.lo))
+        tooks = ("first_took_ns", "last_took_ns", "took_min_ns", "took_max_ns")
+        rest.update(dict.fromkeys(tooks, o.at.width))
+    assert None not in o.data.values()
+    return {"responder": None, "errno": None, **o.data, **rest}
 
 
 @contextmanager

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from pytest_drainwatch import explain
 from pytest_drainwatch.asked import arm_names
 from pytest_drainwatch.cluster.embedded import machine
+from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.scenario import Scenario, arms
+from pytest_drainwatch.trial import Trial
+from tests.core.trials import recording_of
 
 COMPARED = """
 import pytest
@@ -129,7 +135,118 @@ def void(measured, monkeypatch):
     )
     result = suite.runpytest()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*TrialVoid: not measured"])
+    # The arm that was measured before it has its row all the same.
+    result.stdout.fnmatch_lines(
+        ["*TrialVoid: not measured", "*SCENARIO*", "*readiness-fails*1/1 announced-fin*"]
+    )
+    result.stdout.no_fnmatch_line("*readiness-keeps*announced-fin*")
+
+
+def test_a_failing_comparison_shows_each_arm_in_few_lines(suite: pytest.Pytester) -> None:
+    suite.makepyfile(COMPARED + "    assert False\n")
+    result = suite.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*- drainwatch timeline: readiness-fails -*",
+            "tcp: 1/1 announced-fin",
+            "all of it: drainwatch show *readiness-fails*",
+            "*- drainwatch timeline: readiness-keeps -*",
+            "tcp: 1/1 announced-fin",
+            "all of it: drainwatch show *readiness-keeps*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 6, 30])
+def test_however_many_trials_a_test_has_its_sections_are_short(number: int) -> None:
+    measured = [
+        Trial(
+            scenario=Scenario(name=f"s{n}"),
+            report=derive(recording_of(Scenario())),
+            folder=Path(f"r{n}"),
+        )
+        for n in range(number)
+    ]
+    found = list(explain.failure_sections(measured))
+    last = [f"s{n}" for n in range(number)][-5:]
+    assert [name for name, _ in found] == last
+    assert sum(len(text.splitlines()) for _, text in found) <= explain.SECTION_LINES
+    for name, text in found:
+        assert text.startswith("tcp: 1/1 announced-fin\n")
+        assert text.endswith(f"drainwatch show {name.replace('s', 'r')}/report.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("arms(BASE, 'trigger', {'d': 'delete', 's': 'scale'})", "'arms' is the scenario drain-d"),
+        ("[[]]", "'arms' is [], "),
+        ("[None]", "'arms' is None"),
+        ("['delete']", "'arms' is 'delete'"),
+        ("[['delete', 'scale']]", "'arms' is ['delete', 'scale'], "),
+        ("[[BASE, 'scale']]", "not a list of scenarios"),
+    ],
+)
+def test_arms_that_are_none_name_the_brackets(
+    suite: pytest.Pytester, given: str, said: str
+) -> None:
+    suite.makepyfile(
+        f"""
+        import pytest
+        from pytest_drainwatch import Scenario, arms
+
+        BASE = Scenario()
+
+        @pytest.mark.parametrize("arms", {given})
+        def test_it(trials): pass
+        """
+    )
+    result = suite.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *test_it*with brackets around the arms*"])
+    assert said in result.stderr.str()
+
+
+FROM_A_FIXTURE = """
+import pytest
+from pytest_drainwatch import Scenario, arms as of
+
+@pytest.fixture{params}
+def arms(request):
+    return of(Scenario(), "trigger", {{name: name for name in request.param.split()}})
+
+{mark}
+def test_it(trials):
+    assert list(trials) == ["delete", "scale"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "mark"),
+    [
+        ('(params=["delete scale"])', ""),
+        ("", '@pytest.mark.parametrize("arms", ["delete scale"], indirect=True)'),
+        ("", '@pytest.mark.parametrize("arms,x", [("delete scale", 1)], indirect=["arms"])'),
+    ],
+)
+def test_what_a_fixture_makes_arms_of_is_its_own_affair(
+    suite: pytest.Pytester, params: str, mark: str
+) -> None:
+    program = FROM_A_FIXTURE.format(params=params, mark=mark)
+    suite.makepyfile(
+        program.replace("it(trials)", "it(trials, x)") if "arms,x" in mark else program
+    )
+    suite.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_fixture_that_gives_no_arms_is_told_so(suite: pytest.Pytester) -> None:
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write("\n@pytest.fixture\ndef arms(): return 3\n")
+    suite.makepyfile("def test_it(trials): pass")
+    result = suite.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*ScenarioError: 'arms' is 3, not a list of scenarios; *"])
 
 
 def test_trials_without_arms_say_what_is_missing(suite: pytest.Pytester) -> None:
@@ -178,6 +295,47 @@ def test_arms(trials): pass
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*ClusterError: asked for kube-proxy mode nftables, *"])
     # The arms were refused before the first of them was measured.
+    assert not list(suite.path.glob("results/2*/*-iptables"))
+
+
+EXISTING = """
+import pytest
+from types import SimpleNamespace
+from pathlib import Path
+import pytest_drainwatch.pool as pool  # not one that an earlier run left in the package
+from pytest_drainwatch import Scenario, arms
+from pytest_drainwatch.cluster import ClusterFacts
+from pytest_drainwatch.fixtures import dw_cluster
+
+@pytest.fixture(autouse=True)
+def reached(monkeypatch):
+    facts = ClusterFacts(provider="existing", proxy_mode="iptables", min_sync_period_ms=1000)
+    found = SimpleNamespace(
+        name="theirs", facts=lambda: facts, check=lambda: None, close=lambda: None,
+        kubeconfig=Path("missing"), context=None,
+    )
+    monkeypatch.setattr(pool, "open_cluster", lambda *_, **__: found)
+
+MODES = {"iptables": "iptables", "nftables": "nftables"}
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '@pytest.mark.parametrize("arms", [arms(Scenario(), "cluster.proxy_mode", MODES)])\n',
+        "_arms = arms\n\n@pytest.fixture\ndef arms():\n"
+        '    return _arms(Scenario(), "cluster.proxy_mode", MODES)\n\n',
+    ],
+    ids=["parametrized", "fixture"],
+)
+def test_an_existing_cluster_is_none_of_the_arms_needs_before_any_is_measured(
+    suite: pytest.Pytester, given: str
+) -> None:
+    suite.makepyfile(EXISTING + given + "def test_arms(trials): pass\n")
+    result = suite.runpytest("--dw-cluster=existing")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*ClusterError: asked for kube-proxy mode nftables, *theirs*"])
     assert not list(suite.path.glob("results/2*/*-iptables"))
 
 

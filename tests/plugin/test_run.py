@@ -222,6 +222,105 @@ def test_a_bad_option_is_a_usage_error(
     result.stderr.fnmatch_lines([f"ERROR: *{said}*"])
 
 
+IMPOSSIBLE = """
+import pytest
+from pytest_drainwatch import Flows, Scenario
+
+@pytest.mark.parametrize("scenario", [Scenario(flows=Flows(tcp=5, udp=0))])
+def test_impossible(trial): pass
+
+def test_possible(trial): pass
+"""
+
+
+@pytest.mark.parametrize(
+    "select", [["-k", "test_possible"], ["--deselect", "test_suite.py::test_impossible"], ["--lf"]]
+)
+def test_what_is_not_run_is_not_refused(suite: pytest.Pytester, select: list[str]) -> None:
+    suite.makepyfile(test_suite=IMPOSSIBLE.replace("(trial): pass", "(trial): assert False"))
+    suite.runpytest("-k", "test_possible").assert_outcomes(failed=1, deselected=1)
+    suite.makepyfile(test_suite=IMPOSSIBLE)
+    result = suite.runpytest("--dw-tcp-flows=0", *select)
+    assert result.parseoutcomes()["passed"] == 1
+    assert result.ret == 0
+    assert suite.runpytest("--dw-tcp-flows=0").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_under_xdist_a_usage_error_is_its_tests_and_says_why(suite: pytest.Pytester) -> None:
+    suite.makepyfile(IMPOSSIBLE + "\n@pytest.mark.trial(repeat=5)\ndef test_marked(): pass\n")
+    result = suite.runpytest_subprocess("-n2", "-p", "xdist", "--dw-tcp-flows=0")
+    result.assert_outcomes(passed=1, errors=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "usage error: *test_impossible*with the options given*at least one flow*",
+            "usage error: *test_marked*trial takes no arguments, got: repeat",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_a_signal_is_an_interrupt_on_ones_own_cluster_too(
+    suite: pytest.Pytester, sent: str
+) -> None:
+    suite.makepyfile(
+        f"""
+        import os, signal, time
+        from pathlib import Path
+        import pytest
+
+        @pytest.fixture
+        def cleared_up():
+            yield
+            Path("cleared-up").touch()
+
+        def test_long(cleared_up, dw_namespace):
+            os.kill(os.getpid(), signal.{sent})
+            time.sleep(60)
+        """
+    )
+    result = suite.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert (suite.path / "cleared-up").exists()
+
+
+BROKEN = """
+@pytest.fixture(autouse=True)
+def broken(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("a bug in rendering")
+    import pytest_drainwatch.render.terminal as terminal
+    monkeypatch.setattr(terminal, {name!r}, fail)
+"""
+
+
+@pytest.mark.parametrize("name", ["ends", "timeline", "counts"])
+def test_what_cannot_be_shown_harms_no_trial(drain_suite: pytest.Pytester, name: str) -> None:
+    with (drain_suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(BROKEN.format(name=name))
+    result = drain_suite.runpytest()
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines_random(
+        ["*cannot be shown: RuntimeError('a bug in rendering')*", "*/drain-delete/r00/report.json"]
+    )
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_a_table_that_cannot_be_shown_does_not_end_the_run(drain_suite: pytest.Pytester) -> None:
+    with (drain_suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(
+            "\ndef pytest_sessionstart(session):\n"
+            "    from pytest_drainwatch.render import terminal\n"
+            "    terminal.trial_rows = None\n"
+        )
+    result = drain_suite.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["the table of trials cannot be shown: TypeError*", "results/*/drain-delete/*report.json"]
+    )
+
+
 def test_a_marker_that_asks_for_what_there_is_not_is_refused(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """

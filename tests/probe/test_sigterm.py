@@ -126,6 +126,24 @@ def test_udp_peers_alone_keep_the_drain_window(rig: Rig) -> None:
     assert probe.event("tcp_flows_closed")["count"] == 0
 
 
+def test_a_udp_peer_that_falls_silent_keeps_it_no_longer(rig: Rig) -> None:
+    """Nobody says so: the probe must look, or it would wait for the deadline."""
+    probe = rig.probe(DRAIN_SECONDS="3600")
+    with tcp(probe) as sock:
+        assert udp(probe, b"ping 1\n") is not None
+        heard_ns = time.monotonic_ns()
+        sock.sendall(b"ping 1\n")
+        lines(sock, 1)
+        probe.signal(signal.SIGTERM)
+        probe.event("drain_started")
+    # The TCP client has left; this one speaks once more.
+    time.sleep(1)
+    assert udp(probe, b"ping 2\n") is not None
+    assert probe.wait() == 0
+    assert probe.events()[-2:] == ["drain_complete", "exiting"]
+    assert probe.event("drain_complete")["mono_ns"] - heard_ns >= 6_000_000_000
+
+
 def test_a_client_that_never_closes_cannot_keep_it(rig: Rig) -> None:
     probe = rig.probe(DRAIN_SECONDS="0")
     with tcp(probe) as sock:

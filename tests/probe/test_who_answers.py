@@ -6,11 +6,13 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from pytest_drainwatch.flows import ask
 from tests.loopback.rig import LOOPBACK, Probe, Rig
+from tests.loopback.servers import Peer, ScriptedTcp, ScriptedUdp, pong
 
 OTHER_LOOPBACK = "127.0.0.9"
 
@@ -60,6 +62,51 @@ def test_it_asks_from_the_address_that_matters_and_trusts_no_stranger(
             ask.who_answers(LOOPBACK, server.getsockname()[1], "tcp", OTHER_LOOPBACK)
         thread.join()
     assert set(peers) == {OTHER_LOOPBACK}
+
+
+@pytest.mark.parametrize("proto", ["tcp", "udp"])
+def test_an_answer_to_another_question_is_none(proto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "PAUSE_S", 0.0)
+    other = pong(ask.SEQ + 1)
+    tcp = proto == "tcp"
+    served = ScriptedTcp(_answering(other)) if tcp else ScriptedUdp(lambda seq, peer: [other])
+    with served as server, pytest.raises(ask.NobodyAnswered, match="is none"):
+        ask.who_answers(LOOPBACK, server.port, proto, None)
+
+
+def _answering(line: bytes) -> Callable[[Peer], None]:
+    def script(peer: Peer) -> None:
+        if peer.request() is not None:
+            peer.send(line)
+            peer.request()
+
+    return script
+
+
+def test_another_protocol_is_refused() -> None:
+    with pytest.raises(ValueError, match="proto is 'sctp'; expected tcp or udp"):
+        ask.who_answers(LOOPBACK, 7001, "sctp", None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        [LOOPBACK, "7001"],
+        [LOOPBACK, "7001", "sctp"],
+        [LOOPBACK, "http", "tcp"],
+        [LOOPBACK, "0", "tcp"],
+        [LOOPBACK, "65536", "tcp"],
+        [LOOPBACK, "7001", "tcp", LOOPBACK, "more"],
+    ],
+)
+def test_asked_wrongly_it_says_how_to_ask(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask.main(words) == 2
+    told = capsys.readouterr()
+    assert "expected ADDRESS PORT tcp|udp [SOURCE]" in told.err
+    assert told.out == ""
 
 
 def test_as_a_program_it_prints_the_uid(rig: Rig) -> None:

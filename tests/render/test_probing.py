@@ -119,10 +119,8 @@ def test_what_has_no_result_breaks_no_stretch_and_is_counted_apart() -> None:
     tried = found(*cut, tries(45, 2, Result.REFUSED), tries(60, 3, Result.UNFINISHED))
     assert order(tried) == "4 answered (0–16 ms); 4 refused (20–51 ms)"
     lines = [line.strip() for line in probing.new_connections([tried])]
-    assert "not among the attempts: 3 client-limit" in lines
-    assert [line for line in lines if "no result" in line] == [
-        "3 attempt(s) had no result when the prober stopped: they count for neither"
-    ]
+    assert "not among the attempts: 3 client-limit, 3 unfinished" in lines
+    assert len([line for line in lines if line.startswith("3 attempt(s) are not judged")]) == 1
 
 
 def test_many_stretches_are_shown_from_both_ends() -> None:
@@ -173,6 +171,27 @@ def test_in_short_it_says_how_they_failed_and_who_answered() -> None:
     (one,) = found(tries(0, 9)).answered_by
     many = replace(some, answered_by=tuple(replace(one, pod=f"p{n}") for n in range(6)))
     assert list(probing.met([many]))[1] == "answered by p0 9, p1 9, p2 9, p3 9, 2 more pod(s)"
+
+
+def test_breaks_of_a_window_stand_beside_it() -> None:
+    """A pod that was unready for a moment before anybody told it to end."""
+    first, *rest = s.cluster(end_ms=9000)
+    flaps = [
+        s.endpoints(ms, (s.OLD, up, up, False))
+        for ms, up in (
+            (-50, True),
+            (5, False),
+            (8, True),
+            (11, False),
+            (14, True),
+            (16, False),
+            (18, True),
+        )
+    ]
+    (pod,) = derive(s.recording([s.accepted()], [first, *rest], flaps)).trial.windows
+    assert len(pod.ready_routable.breaks) == 3
+    (row,) = [line for line in probing.windows([pod]) if "ready-routable" in line]
+    assert "not from 5 ms to 8 ms (seen); not from 11 ms to 14 ms (seen); 1 more break(s)" in row
 
 
 def test_an_older_report_has_neither_part() -> None:

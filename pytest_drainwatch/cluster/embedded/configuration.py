@@ -17,6 +17,7 @@ from pytest_drainwatch.cluster.embedded.addresses import POD_RANGE, SERVICE_RANG
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.plan import Component, Gate
 
+SYNC_PERIOD_MS = 30_000
 ETCD_PORT = 2379
 API_PORT = 6443
 
@@ -263,5 +264,9 @@ class NodeConfiguration:
             "hostnameOverride": self.node_name,
             # nf_conntrack_max belongs to the whole machine.
             "conntrack": {"maxPerCore": 0},
-            self.proxy_mode: {"minSyncPeriod": f"{self.min_sync_period_ms}ms"},
+            self.proxy_mode: {
+                "minSyncPeriod": f"{self.min_sync_period_ms}ms",
+                # kube-proxy refuses to start with a shorter one; 30 s is its default.
+                "syncPeriod": f"{max(self.min_sync_period_ms, SYNC_PERIOD_MS)}ms",
+            },
         }

@@ -30,7 +30,21 @@ def cause_of_death(layout: Layout) -> str:
     return (
         f"{component} {outcome}. Its last lines:\n{tail(log)}\n"
         f"Expected it to run until the cluster is closed. Whole log: {log}."
-        " Check this machine: drainwatch doctor"
+        f"{_inotify(layout)} Check this machine: drainwatch doctor"
+    )
+
+
+def _inotify(layout: Layout) -> str:
+    """What the kubelet's words do not tell: containerd's own trouble."""
+    try:
+        log = layout.log("containerd").read_text(errors="replace")
+    except OSError:
+        return ""
+    if not re.search(r"(fs|i)notify.*too many open files", log):
+        return ""
+    return (
+        " The host is out of inotify instances, of which a cluster takes about 16: end others"
+        " (drainwatch cluster list), or: sysctl -w fs.inotify.max_user_instances=1024."
     )
 
 

@@ -6,17 +6,24 @@ they may say, and change nothing.
 
 from __future__ import annotations
 
+import re
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_drainwatch.cluster.network import Answer, NodeNetwork
 
 TIMEOUT_S = 2.0
 # Some 40,000 conntrack entries, or the rules of thousands of Services.
 MAX_BYTES = 8_000_000
+
+# The last thing that a listing of conntrack says, and not among its lines: on stderr.
+SHOWN = re.compile(r"(\d+) flow entries have been shown")
 
 RULES = {
     "iptables": ("iptables-save",),
@@ -35,11 +42,9 @@ def look(node_pid: Path, proxy_mode: str, sources: Collection[str]) -> NodeNetwo
     into = _enter(node_pid)
     rules = RULES.get(proxy_mode)
     return NodeNetwork(
-        conntrack=_joined(
-            [_ask([*into, "conntrack", "-L", "-s", source, "-o", "id"]) for source in sources]
-        ),
+        conntrack=_joined([_connections(into, source) for source in sources]),
         mode=proxy_mode,
-        rules=_ask([*into, *rules])
+        rules=_ask([*into, *rules]).answer
         if rules
         else _nothing(f"kube-proxy's rules in {proxy_mode} mode are not read yet"),
     )
@@ -53,15 +58,33 @@ def _enter(node_pid: Path) -> list[str]:
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
 
 
-def _ask(command: Sequence[str]) -> Answer:
+class _Said(NamedTuple):
+    answer: Answer
+    beside: str  # on stderr
+
+
+def _connections(into: Sequence[str], source: str) -> Answer:
+    """What ``source`` opened. A listing that lacks entries tells of none that one is absent."""
+    answer, beside = _ask([*into, "conntrack", "-L", "-s", source, "-o", "id"])
+    if answer.problem is not None:
+        return answer
+    lines = sum(bool(line.strip()) for line in answer.text.splitlines())
+    shown = SHOWN.search(beside)
+    if shown is not None and int(shown[1]) == lines:
+        return answer
+    whole = "an unknown number" if shown is None else shown[1]
+    return replace(answer, problem=f"listing incomplete: {lines} entries read of {whole}")
+
+
+def _ask(command: Sequence[str]) -> _Said:
     asked_ns = time.monotonic_ns()
     try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
+        with (
+            tempfile.TemporaryFile() as beside,
+            subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=beside
+            ) as process,
+        ):
             assert process.stdout is not None
             deadline = threading.Timer(TIMEOUT_S, process.kill)
             deadline.start()
@@ -72,8 +95,10 @@ def _ask(command: Sequence[str]) -> Answer:
                 status = process.wait()
             finally:
                 deadline.cancel()
+            beside.seek(0)
+            errors = beside.read(MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        return _nothing(f"{command[0]} cannot be run: {error}", asked_ns)
+        return _Said(_nothing(f"{command[0]} cannot be run: {error}", asked_ns), "")
     answered_ns = time.monotonic_ns()
     problem = None
     if status != 0:
@@ -82,15 +107,16 @@ def _ask(command: Sequence[str]) -> Answer:
             if len(said) == MAX_BYTES
             else f"no end within {TIMEOUT_S:g} s"
             if status < 0
-            else said[-200:].decode("utf-8", "replace").strip()
+            else errors[-200:].strip()
         )
         problem = f"`{' '.join(command[3:])}` failed (status {status}): {how}"
-    return Answer(
+    answer = Answer(
         asked_ns=asked_ns,
         answered_ns=answered_ns,
         text=said.decode("utf-8", "replace"),
         problem=problem,
     )
+    return _Said(answer, errors)
 
 
 def _nothing(problem: str, asked_ns: int | None = None) -> Answer:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pytest_drainwatch.core.flow.classify import Mechanism
+from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.mechanism.conntrack import Entry
 from pytest_drainwatch.core.mechanism.occasion import Occasion
@@ -22,6 +23,8 @@ CONCLUDES = (
     "(kube-proxy's REJECT never meets tracked flows)"
 )
 
+LACKS_IT = "no entry is listed, and it was answered before and after: the listing is incomplete"
+
 # Left over from a connection that both ends know to be over.
 CLOSING = frozenset({"TIME_WAIT", "CLOSE", "LAST_ACK"})
 
@@ -30,10 +33,10 @@ CLOSING = frozenset({"TIME_WAIT", "CLOSE", "LAST_ACK"})
 class FlowEvidence:
     """Where conntrack led a flow at one occasion; ``at_ns`` in ns since t = 0.
 
-    ``to`` is None if there was no entry. ``to_pod`` is None if the address is nobody's, or
-    was that of several pods. ``stale``: what is sent on the flow is led to a pod that has
-    ended; None if nothing shows it, neither way. ``state`` is TCP's. ``says`` puts it into
-    words.
+    ``to`` is None if there was no entry, or none was listed. ``to_pod`` is None if the
+    address is nobody's, or was that of several pods. ``stale``: what is sent on the flow is
+    led to a pod that has ended; None if nothing shows it, neither way. ``state`` is TCP's.
+    ``says`` puts it into words.
     """
 
     occasion: Occasion
@@ -50,6 +53,7 @@ class Tracked:
     """What of a flow is needed: who it is in conntrack, and how it ended (since t = 0).
 
     ``address`` and ``port`` are its own; ``to_port`` is the one that it was opened to.
+    ``answered`` are the stretches in which one pod answered it, on the harness's clock.
     """
 
     proto: str
@@ -58,6 +62,19 @@ class Tracked:
     to_port: int
     mechanism: Mechanism
     end: Interval | None
+    answered: tuple[Interval, ...] = ()
+
+    def tracked_all_through(self, at: Interval) -> bool:
+        """Whether answers show that it had an entry at ``at``.
+
+        A TCP connection that lost it would not be led anywhere again. UDP makes a new one with
+        its next datagram, so there only an unbroken stretch of answers says so.
+        """
+        if self.proto == Proto.TCP:
+            return any(run.lo <= at.lo for run in self.answered) and any(
+                run.hi >= at.hi for run in self.answered
+            )
+        return any(run.lo <= at.lo and at.hi <= run.hi for run in self.answered)
 
 
 def evidence_of(
@@ -69,9 +86,11 @@ def evidence_of(
         if look.entries is None or look.entries_at is None:
             continue
         entry = look.entries.get((flow.proto, flow.address, flow.port))
-        if entry is not None or not look.left_out:  # else it may be among those left out
+        if entry is not None or (
+            look.whole and not look.left_out
+        ):  # else it may be among those left out
             told.append(_Told(look, look.entries_at, entry))
-    concluding = _refused_by_the_pod(flow, told, t0_ns)
+    concluding = _refused_by_the_pod(flow, told, pods, t0_ns)
     return tuple(_piece(flow, each, pods, t0_ns, concludes=each is concluding) for each in told)
 
 
@@ -93,7 +112,7 @@ def _piece(flow: Tracked, told: _Told, pods: Pods, t0_ns: int, *, concludes: boo
             to_pod=None,
             state=None,
             stale=None,
-            says=_absent(look, flow),
+            says=LACKS_IT if flow.tracked_all_through(told.at) else _absent(look, flow),
         )
     uids = pods.of(entry.to)
     uid = uids[0] if len(uids) == 1 else None
@@ -114,8 +133,10 @@ def _piece(flow: Tracked, told: _Told, pods: Pods, t0_ns: int, *, concludes: boo
 def _led(
     entry: Entry, uids: tuple[str, ...], dead: bool | None, *, over: bool, at: Interval, pods: Pods
 ) -> Iterator[str]:
-    if not uids:
+    if not uids and pods.all_seen:
         yield f"conntrack led it to {entry.to}, which no endpoint of the Service had"
+    elif not uids:
+        yield f"conntrack led it to {entry.to}; whose address that is was not seen"
     elif len(uids) > 1:
         yield (
             f"conntrack led it to {entry.to}, which was the address of {len(uids)} pods "
@@ -149,9 +170,12 @@ def _absent(look: Look, flow: Tracked) -> str:
     return "no entry; kube-proxy leads new connections nowhere"
 
 
-def _refused_by_the_pod(flow: Tracked, told: Sequence[_Told], t0_ns: int) -> _Told | None:
+def _refused_by_the_pod(
+    flow: Tracked, told: Sequence[_Told], pods: Pods, t0_ns: int
+) -> _Told | None:
     """The first look after a refusal that shows who refused: conntrack had one and the same
-    entry for the flow before and after, so rules that meet new connections had no say.
+    entry for the flow before and after, so rules that meet new connections had no say. Which
+    pod that is must be known.
     """
     if flow.mechanism is not Mechanism.REFUSED or flow.proto != "udp" or flow.end is None:
         return None
@@ -162,4 +186,5 @@ def _refused_by_the_pod(flow: Tracked, told: Sequence[_Told], t0_ns: int) -> _To
     was, now = before[-1].entry, after.entry
     if was is None or now is None or now.id is None:
         return None
-    return after if (was.to, was.id) == (now.to, now.id) else None
+    one_pod = len(pods.of(now.to)) == 1
+    return after if one_pod and (was.to, was.id) == (now.to, now.id) else None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_drainwatch.core.blind import hides_slices
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import integer, objects, texts
+from pytest_drainwatch.core.jsonvalue import objects, texts
+from pytest_drainwatch.core.life_signs import life_sign
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.transitions import POD_OBJECT_DELETED, Transition
 
@@ -15,12 +17,14 @@ from pytest_drainwatch.core.transitions import POD_OBJECT_DELETED, Transition
 class Pods:
     """Pods by address, what was last seen alive of each, and when each was seen to have ended.
 
-    An address is handed out again, so it may have been that of several pods.
+    An address is handed out again, so it may have been that of several pods. ``all_seen``:
+    slices were watched without a gap, so an address that is not here was no endpoint's.
     """
 
     uids_by_address: dict[str, tuple[str, ...]]
     alive_ns: dict[str, int]
     ended_ns: dict[str, int]
+    all_seen: bool
 
     def of(self, address: str) -> tuple[str, ...]:
         """The pods that had the address, in the order in which they were seen."""
@@ -45,10 +49,9 @@ def pods_of(seen: Sequence[Observation], changes: Iterable[Transition]) -> Pods:
                 for address in texts(endpoint.get("addresses")):
                     if endpoint.get("uid"):
                         addresses.setdefault(address, {})[str(endpoint["uid"])] = None
-        elif o.event is Event.FLOW_ANSWERED:
-            # Who answers a request was alive when it was sent.
-            uid = str(o.data.get("responder")).partition("/")[0]
-            alive[uid] = max(alive.get(uid, 0), integer(o.data.get("last_sent_ns"), o.at.lo))
+        elif (sign := life_sign(o)) is not None:
+            uid, sent_ns = sign
+            alive[uid] = max(alive.get(uid, 0), sent_ns)
         elif o.event is Event.POD and _ended(o):
             ended.setdefault(o.subject, o.at.hi)
     for change in changes:
@@ -58,6 +61,8 @@ def pods_of(seen: Sequence[Observation], changes: Iterable[Transition]) -> Pods:
         uids_by_address={address: tuple(uids) for address, uids in addresses.items()},
         alive_ns=alive,
         ended_ns=ended,
+        all_seen=any(o.event is Event.ENDPOINT_SLICE for o in seen)
+        and not any(hides_slices(o) for o in seen),
     )
 
 

@@ -32,6 +32,10 @@ def with_evidence(
         return tuple(flows)
     pods = pods_of(seen, changes)
     opened = {o.subject: o for o in seen if o.event is Event.FLOW_CONNECTED}
+    answered: dict[str, list[Interval]] = {}
+    for o in seen:
+        if o.event is Event.FLOW_ANSWERED:
+            answered.setdefault(o.subject, []).append(o.at)
 
     def judged(flow: FlowReport) -> FlowReport:
         connected = opened.get(flow.id)
@@ -46,6 +50,7 @@ def with_evidence(
             to_port=remote[1],
             mechanism=flow.mechanism,
             end=None if flow.terminal_ns is None else Interval(*flow.terminal_ns),
+            answered=tuple(answered.get(flow.id, ())),
         )
         found = evidence_of(tracked, looks, pods, t0_ns)
         return replace(flow, evidence=found) if found else flow

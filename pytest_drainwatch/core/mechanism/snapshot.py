@@ -20,13 +20,14 @@ class Look:
 
     ``entries`` are those of the flows' addresses, by transport and a flow's own address and
     port. ``left_out`` counts entries that were too many to record, so one that is not in
-    ``entries`` may still have been there.
+    ``entries`` may still have been there; so it may if they are not ``whole``.
     """
 
     occasion: Occasion
     entries_at: Interval | None
     entries: Mapping[tuple[str, str, int], Entry] | None
     left_out: int
+    whole: bool
     rules_at: Interval | None
     mode: str | None
     effects: tuple[Effect, ...] | None
@@ -109,6 +110,7 @@ def _look(occasion: Occasion, tracked: Observation | None, proxied: Observation 
         entries_at=tracked.at if tracked is not None else None,
         entries=entries,
         left_out=integer(tracked.data.get("left_out")) if tracked is not None else 0,
+        whole=tracked is not None and not tracked.data.get("problem"),
         rules_at=proxied.at if proxied is not None else None,
         mode=mode,
         effects=effects,

@@ -32,6 +32,8 @@ class Initiator(StrEnum):
     API_DELETE = "api-delete"
     API_EVICT = "api-evict"
     SCALE = "scale"
+    ROLLOUT = "rollout"
+    NAMESPACE_DELETE = "namespace-delete"
     OTHER_DELETION = "other-deletion"  # deleted, and not by this trial's trigger
     KUBELET_EVICTION = "kubelet-eviction"
     NODE_SHUTDOWN = "node-shutdown"
@@ -179,6 +181,8 @@ VERBS = {
     "delete": Initiator.API_DELETE,
     "evict": Initiator.API_EVICT,
     "scale": Initiator.SCALE,
+    "rollout": Initiator.ROLLOUT,
+    "namespace-delete": Initiator.NAMESPACE_DELETE,
 }
 
 

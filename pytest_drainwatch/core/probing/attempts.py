@@ -53,10 +53,15 @@ class Run:
 
     @classmethod
     def read(cls, seen: Observation, schedule: Schedule | None) -> Self | None:
-        """The run that was recorded; None if it cannot be one."""
+        """The run that was recorded; None if it cannot be one.
+
+        One attempt alone has neither a count nor times of its own: it was begun at
+        ``at.lo`` and its result was known at ``at.hi``.
+        """
         data = seen.data
         result = _RESULTS.get(text(data.get("result")))
-        count = integer_or_none(data.get("count"))
+        alone = "count" not in data and "last_slot" not in data
+        count = 1 if alone else integer_or_none(data.get("count"))
         if result is None or count is None or count < 1:
             return None
         first_ns = integer(data.get("first_ns"), seen.at.lo)
@@ -133,6 +138,7 @@ class Prober:
     runs: tuple[Run, ...]
     lost: int | None
     patience_ns: int | None
+    ports_round_ns: int | None
     started_ns: int
     stopped_ns: int
     missed_slots: int | None
@@ -179,6 +185,7 @@ def _prober(name: str, recorded: list[Observation], summary: Observation | None)
         runs=runs,
         lost=None if made is None else max(0, made - sum(run.count for run in runs)),
         patience_ns=integer_or_none(told.get("patience_ns")),
+        ports_round_ns=integer_or_none(told.get("ports_round_ns")),
         started_ns=min(o.at.lo for o in (*recorded, *([summary] if summary else []))),
         stopped_ns=max(o.at.hi for o in (*recorded, *([summary] if summary else []))),
         missed_slots=integer_or_none(told.get("missed_slots")),

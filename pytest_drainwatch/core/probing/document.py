@@ -15,10 +15,12 @@ from pytest_drainwatch.core.probing.result import Result
 class Doubt(StrEnum):
     """Why an attempt that was tried is not judged; beside the results (probing/result)."""
 
-    CLIENT_STALL = "client-stall"  # unanswered, and we could not look for some of that time
-    STRANGER = "stranger"  # answered by a pod that was never seen: the watch had a gap
+    CLIENT_STALL = "client-stall"  # unanswered, and we could not look for much of that time
+    STRANGER = "stranger"  # answered, and by whom is not known: the pods' watch had a gap
 
 
+# Whatever became of these, it is not known.
+UNKNOWN = frozenset({*Doubt, Result.UNFINISHED})
 FAILED = frozenset(
     {
         Result.REFUSED,
@@ -48,7 +50,7 @@ class Rate:
 class AnsweredBy:
     """Attempts since t = 0 that one pod answered.
 
-    The counts of those after its deletion timestamp, and after its endpoint's ready:false,
+    The counts of those after its deletion timestamp, and while its endpoint was not ready,
     have bounds: when exactly that was is known within bounds. None: it was not seen.
     """
 
@@ -93,14 +95,16 @@ class NewConnections:
 
     ``attempts`` are those since t = 0 that the workload answered or failed; ``results``
     names their fates, and apart from them those that say nothing about the workload:
-    ``client-limit``, ``unfinished``, ``client-stall``, ``stranger``. An attempt that was
+    ``client-limit``, which it never met, and what is ``not_judged`` because nobody knows what
+    became of it: ``unfinished``, ``client-stall``, ``stranger``. An attempt that was
     under way at t = 0 belongs to the time since if it failed, and before if it was answered;
     ``*_before`` count those.
     ``failure_rate`` holds whatever became of the attempts that are not judged or lost.
 
     ``by_terminating`` counts answers of target pods that surely came after their deletion
-    timestamps, and ``after_unready`` after ready:false: at least so many; the bounds stand
-    in ``answered_by``. ``last_answered_ns`` is the last attempt that was answered.
+    timestamps, and ``after_unready`` while they were not ready: at least so many; the bounds
+    stand in ``answered_by``. None: of a target that answered it is not known.
+    ``last_answered_ns`` is the last attempt that was answered.
     ``missed_slots`` and ``late_*`` are of the whole trial; ``lost`` attempts were made and
     are not in the recording (None: it does not tell how many were made).
     """
@@ -121,8 +125,8 @@ class NewConnections:
     observed_failing: ObservedFailing | None = None
     last_answered_ns: Bounds | None = None
     answered_by: tuple[AnsweredBy, ...] = ()
-    by_terminating: int = 0
-    after_unready: int = 0
+    by_terminating: int | None = 0
+    after_unready: int | None = 0
     missed_slots: int | None = None
     late_p99_ns: int | None = None
     late_max_ns: int | None = None

@@ -8,69 +8,30 @@ widen the rate and the window, as do those that the recording has lost.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_drainwatch.core.flow.classify import Role
-from pytest_drainwatch.core.interval import Bounds, Interval
-from pytest_drainwatch.core.moments import PodMoments
+from pytest_drainwatch.core.interval import NS_PER_S, Bounds, Interval
 from pytest_drainwatch.core.observation import Observation
+from pytest_drainwatch.core.probing.answers import at_least, who_answered
 from pytest_drainwatch.core.probing.attempts import Prober, Run, probers
 from pytest_drainwatch.core.probing.binomial import rate_bounds
 from pytest_drainwatch.core.probing.document import (
     FAILED,
+    UNKNOWN,
     AnsweredBy,
     AttemptRun,
-    Doubt,
     Fate,
     NewConnections,
     ObservedFailing,
     Rate,
 )
+from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, pieces_of
 from pytest_drainwatch.core.probing.result import Result
-from pytest_drainwatch.core.stall import Stalls
 
 RUNS_KEPT = 100
-# Silence is what a client that cannot look sees of a healthy workload too.
-SILENT = frozenset({Result.TIMEOUT, Result.NEVER_SERVED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What attempts are judged by, beside themselves."""
-
-    t0_ns: int
-    targets: Mapping[str, PodMoments]
-    workload: AbstractSet[str]
-    names: Mapping[str, str]
-    all_pods_known: bool
-    stalls: Stalls
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Attempts ``first`` up to ``end`` of a run, which have one fate."""
-
-    run: Run
-    first: int
-    end: int
-    fate: Fate
-    since: bool  # t = 0
-
-    @property
-    def count(self) -> int:
-        return self.end - self.first
-
-    @property
-    def began(self) -> Interval:
-        """Where the first of them was begun and over."""
-        return self.run.hull(self.first, self.first + 1)
-
-    @property
-    def ended(self) -> Interval:
-        """Where the last of them was begun and over."""
-        return self.run.hull(self.end - 1, self.end)
+# Linux forgets a TCP connection that is over, or that nobody answered, within two minutes.
+PORTS_REST_NS = 120 * NS_PER_S
 
 
 def new_connections(
@@ -81,15 +42,16 @@ def new_connections(
 
 
 def _judged(prober: Prober, around: Surroundings) -> NewConnections:
-    pieces = [piece for run in prober.runs for piece in _pieces(run, around)]
+    pieces = [piece for run in prober.runs for piece in pieces_of(run, prober, around)]
     since = [piece for piece in pieces if piece.since]
     results, before = _counts(since), _counts(p for p in pieces if not p.since)
     attempts, failed = _judged_counts(results)
     attempts_before, failed_before = _judged_counts(before)
-    doubtful = sum(results[doubt] for doubt in Doubt)
-    answered_by = tuple(_answered_by(pieces, around))
+    doubtful = sum(results[fate] for fate in UNKNOWN)
+    answered_by = tuple(who_answered(pieces, around))
+    targets = [found for found in answered_by if found.role is Role.TARGET]
     answered = [p for p in since if p.fate is Result.ANSWERED]
-    kept, left_out = _condensed(pieces, around.t0_ns)
+    kept, left_out = _condensed(pieces, around.t0_ns, whole=prober.lost == 0)
     found = NewConnections(
         prober=prober.name,
         proto=prober.proto,
@@ -107,47 +69,19 @@ def _judged(prober: Prober, around: Surroundings) -> NewConnections:
         observed_failing=_failing(since, prober, around.t0_ns),
         last_answered_ns=_since(answered[-1].ended, around.t0_ns) if answered else None,
         answered_by=answered_by,
-        by_terminating=sum(a.by_terminating[0] for a in answered_by if a.by_terminating),
-        after_unready=sum(a.after_unready[0] for a in answered_by if a.after_unready),
+        by_terminating=at_least(a.by_terminating for a in targets),
+        after_unready=at_least(a.after_unready for a in targets),
         missed_slots=prober.missed_slots,
         late_p99_ns=prober.late_p99_ns,
         late_max_ns=prober.late_max_ns,
         runs=kept,
         runs_left_out=left_out,
-        notes=tuple(_notes(prober, results, before)),
+        notes=(*_notes(prober, results, before), *_about(prober, pieces, targets, around)),
     )
     return found
 
 
-def _pieces(run: Run, around: Surroundings) -> Iterator[_Piece]:
-    fate: Fate = run.result
-    if fate is Result.ANSWERED and around.workload and run.responder not in around.workload:
-        fate = Result.FOREIGN if around.all_pods_known else Doubt.STRANGER
-    if fate is Result.ANSWERED:
-        split = run.first_begun_after(around.t0_ns - 1)
-    else:
-        split = run.first_not_over(around.t0_ns)
-    at = 0
-    for first, end in [*_not_seen(run, fate, around.stalls), (run.count, run.count)]:
-        for begin, stop, what in ((at, first, fate), (first, end, Doubt.CLIENT_STALL)):
-            for lo, hi in ((begin, min(stop, split)), (max(begin, split), stop)):
-                if lo < hi:
-                    yield _Piece(run, lo, hi, what, lo >= split)
-        at = end
-
-
-def _not_seen(run: Run, fate: Fate, stalls: Stalls) -> Iterator[tuple[int, int]]:
-    """The attempts whose failure may be the client's: it was paused, or the machine slept."""
-    if fate not in FAILED:
-        return
-    at = 0
-    for pause in stalls.blind(run.hull(0, run.count), asleep=fate not in SILENT):
-        first = max(at, run.first_not_over(pause.lo))
-        at = max(first, run.first_begun_after(pause.hi))
-        yield first, at
-
-
-def _counts(pieces: Iterable[_Piece]) -> Counter[Fate]:
+def _counts(pieces: Iterable[Piece]) -> Counter[Fate]:
     found: Counter[Fate] = Counter()
     for piece in pieces:
         found[piece.fate] += piece.count
@@ -171,7 +105,7 @@ def _rate(failed: int, attempts: int, doubtful: int, lost: int | None) -> Rate |
     return Rate(low=low, high=high)
 
 
-def _failing(since: Sequence[_Piece], prober: Prober, t0_ns: int) -> ObservedFailing | None:
+def _failing(since: Sequence[Piece], prober: Prober, t0_ns: int) -> ObservedFailing | None:
     places = [n for n, piece in enumerate(since) if piece.fate in FAILED]
     if not places:
         return None
@@ -182,7 +116,7 @@ def _failing(since: Sequence[_Piece], prober: Prober, t0_ns: int) -> ObservedFai
     begun = Interval(first.lo, max(last.lo, first.lo))
     one = sum(piece.count for piece in failed) == 1
     lasts = Interval.point(0) if one else last - first
-    unknown = [p.run.hull(p.first, p.end) for p in since if isinstance(p.fate, Doubt)]
+    unknown = [p.run.hull(p.first, p.end) for p in since if p.fate in UNKNOWN]
     if prober.lost != 0:
         unknown.append(Interval(min(prober.begun_ns(t0_ns), first.lo), prober.stopped_ns))
     if unknown:
@@ -201,43 +135,21 @@ def _failing(since: Sequence[_Piece], prober: Prober, t0_ns: int) -> ObservedFai
     )
 
 
-def _answered_by(pieces: Iterable[_Piece], around: Surroundings) -> Iterator[AnsweredBy]:
-    answers: dict[str, list[_Piece]] = {}
-    for piece in pieces:
-        if piece.fate is Result.ANSWERED:
-            answers.setdefault(piece.run.responder, []).append(piece)
-    for uid in sorted(answers):
-        pod = around.targets.get(uid)
-        found = AnsweredBy(
-            pod_uid=uid,
-            pod=around.names.get(uid),
-            role=Role.TARGET if pod else Role.BYSTANDER,
-            attempts=sum(piece.count for piece in answers[uid] if piece.since),
-            by_terminating=_after(pod.deletion if pod else None, answers[uid]),
-            after_unready=_after(pod.ready_false if pod else None, answers[uid]),
-        )
-        if found.attempts or any(found.by_terminating or ()):
-            yield found
+def _condensed(
+    pieces: Iterable[Piece], t0_ns: int, *, whole: bool
+) -> tuple[tuple[AttemptRun, ...], int]:
+    """Neighbours with one fate as one run; of very many the first and the last ones.
 
-
-def _after(moment: Interval | None, answers: Iterable[_Piece]) -> tuple[int, int] | None:
-    """How many came after a moment, at least and at most."""
-    if moment is None:
-        return None
-    least = most = 0
-    for piece in answers:
-        least += max(0, piece.end - max(piece.first, piece.run.first_begun_after(moment.hi)))
-        most += max(0, piece.end - max(piece.first, piece.run.first_not_over(moment.lo)))
-    return least, most
-
-
-def _condensed(pieces: Iterable[_Piece], t0_ns: int) -> tuple[tuple[AttemptRun, ...], int]:
-    """Neighbours with one fate as one run; of very many the first and the last ones."""
+    Unless the recording is ``whole``, attempts that it lost may be between two runs.
+    """
     runs: list[AttemptRun] = []
+    last: Run | None = None
     for piece in pieces:
-        at, before = piece.run.hull(piece.first, piece.end).since(t0_ns), runs[-1:]
-        if before and (before[0].result, before[0].errno) == (piece.fate, piece.run.errno):
-            was = before[0]
+        at = piece.run.hull(piece.first, piece.end).since(t0_ns)
+        near = whole or last is None or piece.run is last or _follows(piece.run, last)
+        last = piece.run
+        was = runs[-1] if runs and near else None
+        if was and (was.result, was.errno) == (piece.fate, piece.run.errno):
             runs[-1] = AttemptRun(
                 result=was.result,
                 errno=was.errno,
@@ -259,9 +171,14 @@ def _condensed(pieces: Iterable[_Piece], t0_ns: int) -> tuple[tuple[AttemptRun, 
     return tuple(runs), left_out
 
 
+def _follows(run: Run, before: Run) -> bool:
+    """Whether no slot lies between two runs."""
+    return run.first_slot == before.last_slot + 1
+
+
 def _notes(prober: Prober, results: Counter[Fate], before: Counter[Fate]) -> Iterator[str]:
     attempts, failed = _judged_counts(results)
-    doubtful = sum(results[doubt] for doubt in Doubt)
+    doubtful = sum(results[fate] for fate in UNKNOWN)
     failed_before = _judged_counts(before)[1]
     if failed_before:
         yield f"{failed_before} attempt(s) failed before the trigger: the path was not clean"
@@ -271,16 +188,34 @@ def _notes(prober: Prober, results: Counter[Fate], before: Counter[Fate]) -> Ite
         yield f"{prober.lost} attempt(s) are missing from the recording: they may have failed"
     if doubtful:
         yield (
-            f"{doubtful} attempt(s) are not judged: the client could not look, or did not know "
-            "who answered"
+            f"{doubtful} attempt(s) are not judged: the client could not look, did not know who "
+            "answered, or stopped before there was a result"
         )
-    if results[Result.UNFINISHED] + before[Result.UNFINISHED]:
-        number = results[Result.UNFINISHED] + before[Result.UNFINISHED]
-        yield f"{number} attempt(s) had no result when the prober stopped: they count for neither"
     if not attempts:
         yield "no attempt since the trigger was answered or failed: nothing was measured"
     elif not failed and not doubtful and prober.lost == 0:
         yield "no attempt failed since the trigger"
+
+
+def _about(
+    prober: Prober, pieces: Sequence[Piece], targets: Sequence[AnsweredBy], around: Surroundings
+) -> Iterator[str]:
+    """What must be known of how it was tried, and by whom it was answered."""
+    if not around.control and any(found.by_terminating is None for found in targets):
+        yield "by_terminating is null: no deletion of a target pod that answered was seen"
+    if not around.control and any(found.after_unready is None for found in targets):
+        yield "after_unready is null: no ready:false of a target pod that answered was seen"
+    before = {p.run.responder for p in pieces if p.fate is Result.ANSWERED and not p.since}
+    if around.pinned and before and not before & around.targets.keys():
+        yield (
+            "session affinity pins this prober to a pod that is no target: before the trigger no "
+            "target answered it, so what new connections of others meet it cannot tell"
+        )
+    if prober.ports_round_ns is not None and prober.ports_round_ns < PORTS_REST_NS:
+        yield (
+            f"a source port is used again after {prober.ports_round_ns / NS_PER_S:.0f} s: an "
+            "attempt may meet what conntrack still holds of the one before it"
+        )
 
 
 def _since(at: Interval, t0_ns: int) -> Bounds:

@@ -6,7 +6,12 @@ import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from pytest_drainwatch.core.scenario.values import ScenarioError, become, check_within
+from pytest_drainwatch.core.scenario.values import (
+    ScenarioError,
+    become,
+    check_kind,
+    check_within,
+)
 
 
 class ProxyMode(StrEnum):
@@ -30,13 +35,15 @@ class ClusterNeeds:
     min_sync_period_ms: int | None = None
 
     def __post_init__(self) -> None:
+        # 1.30 as a number would be 1.3.
+        check_kind("kube_version", self.kube_version, str, None)
         if self.proxy_mode is not None:
             become(self, "proxy_mode", ProxyMode)
 
     def check(self) -> None:
         """Refuse values that cannot be. Raises :class:`ScenarioError`."""
         version = self.kube_version
-        if version is not None and not re.fullmatch(r"\d+\.\d+", str(version)):
+        if version is not None and not re.fullmatch(r"\d+\.\d+", version):
             raise ScenarioError(f"kube_version is {version!r}, expected a minor version: '1.37'")
         if self.min_sync_period_ms is not None:
             check_within("min_sync_period_ms", self.min_sync_period_ms, 0, 3_600_000)
@@ -44,3 +51,15 @@ class ClusterNeeds:
     def config(self) -> dict[str, object]:
         """What is asked for, as it stands in a report."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def in_words(
+    kube_version: str | None, proxy_mode: str | None, min_sync_period_ms: int | None
+) -> str:
+    """What a cluster is or must be, as far as it is known; empty if nothing is."""
+    words = [
+        f"Kubernetes {kube_version}" if kube_version else "",
+        f"kube-proxy {proxy_mode}" if proxy_mode else "",
+        "" if min_sync_period_ms is None else f"minSyncPeriod {min_sync_period_ms} ms",
+    ]
+    return ", ".join(filter(None, words))

@@ -23,6 +23,8 @@ from pytest_drainwatch.core.scenario.values import (
 NOTHING_NS = 10 * NS_PER_S
 # A rollout ends a pod when its replacement is Ready.
 REPLACED_NS = 4 * NS_PER_S
+# The namespace controller comes to the pods about five seconds after the request.
+NAMESPACE_NS = 6 * NS_PER_S
 # The ancestor's word for the first.
 WORKLOADS = {Controller.DEPLOYMENT: "deploy", Controller.STATEFUL_SET: "statefulset"}
 
@@ -60,6 +62,8 @@ class Scenario:
         for part, kind in PARTS.items():
             check_kind(part, getattr(self, part), kind)
             getattr(self, part).check()
+        check_kind("name", self.name, str)
+        check_kind("arm", self.arm, str)
         become(self, "trigger", Trigger)
         check_within("settle_ns", self.settle_ns, 0, 3600 * NS_PER_S)
         if self.observe_timeout_ns is not None:
@@ -75,13 +79,15 @@ class Scenario:
     @property
     def observe_ns(self) -> int:
         """How long flows are observed after the trigger, at most: 30 s beyond the latest
-        instant at which the kubelet kills, by default.
+        instant at which the kubelet kills, by default, and beyond what a replacement takes.
         """
         if self.observe_timeout_ns is not None:
             return self.observe_timeout_ns
         if self.trigger is Trigger.NONE:
             return NOTHING_NS
-        return self._killed_ns + self._spread_ns + 30 * NS_PER_S
+        hears_ns = (self.cluster.min_sync_period_ms or 0) * NS_PER_MS
+        later_ns = max(self._spread_ns, self.replacement_ns) + hears_ns
+        return self._killed_ns + later_ns + 30 * NS_PER_S
 
     @property
     def expected_ns(self) -> int:
@@ -97,9 +103,18 @@ class Scenario:
         return self.settle_ns + min(end + self._spread_ns + 4 * NS_PER_S, self.observe_ns)
 
     @property
+    def replacement_ns(self) -> int:
+        """For how long a pod that replaces another one is not yet Ready, at least."""
+        return self.app.ready_after_s * NS_PER_S
+
+    @property
     def _spread_ns(self) -> int:
         """How much later than the first the last pod is told to end, about."""
-        return self.app.replicas * REPLACED_NS if self.trigger is Trigger.ROLLOUT else 0
+        if self.trigger is Trigger.NAMESPACE_DELETE:
+            return NAMESPACE_NS
+        if self.trigger is not Trigger.ROLLOUT:
+            return 0
+        return self.app.replicas * (REPLACED_NS + self.replacement_ns)
 
     @property
     def _hook_ns(self) -> int:

@@ -13,13 +13,26 @@ from pytest_drainwatch.core.interval import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """A stretch within a window in which it was not open."""
+
+    opens_ns: Bounds
+    closes_ns: Bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A window; ``lasts_ns`` is a duration. None: not seen, and the note says why."""
+    """A window; ``lasts_ns`` is a duration. None: not seen, and the note says why.
+
+    It closes with the last change that was not undone: those that were are its ``breaks``,
+    and count as part of ``lasts_ns``.
+    """
 
     opens_ns: Bounds | None
     closes_ns: Bounds | None = None
     lasts_ns: Bounds | None = None
     note: str | None = None
+    breaks: tuple[Break, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

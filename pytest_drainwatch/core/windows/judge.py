@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from pytest_drainwatch.core import clock, transitions
-from pytest_drainwatch.core.blind import Blind
-from pytest_drainwatch.core.endpoints import Snapshot, snapshots
+from pytest_drainwatch.core import clock
+from pytest_drainwatch.core.blind import hides_slices
+from pytest_drainwatch.core.endpoints import Snapshot
 from pytest_drainwatch.core.interval import Bounds, Interval, bounds
-from pytest_drainwatch.core.moments import PodMoments
+from pytest_drainwatch.core.moments import PodMoments, shown_by
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.transitions import Transition
-from pytest_drainwatch.core.windows.document import PodWindows, Span
+from pytest_drainwatch.core.stretches import Shown, Stretch
+from pytest_drainwatch.core.windows.document import Break, PodWindows, Span
 
-NOT_LISTED = "it was not seen in a slice of the Service before the trigger"
+NOT_LISTED = "it was not seen in a slice of the Service since the trigger"
 STILL = "still so when the recording ended"
 NEVER_UNREADY = "ready:false was never shown: it came with the removal, or a frame was missed"
 KEPT_READY = "publishNotReadyAddresses keeps it ready for as long as it is listed"
@@ -34,24 +35,18 @@ class Evidence:
 
 def windows(pods: Mapping[str, PodMoments], evidence: Evidence) -> tuple[PodWindows, ...]:
     """Those of each target pod, in the order of their names."""
-    shown = tuple(snapshots(evidence.seen))
+    shown = shown_by(evidence.seen, evidence.t0_ns)
     logs = _Logs.of(evidence.seen, evidence.clocks)
     found = (_of_pod(pod, shown, logs, evidence) for pod in pods.values())
     return tuple(sorted(found, key=lambda w: (w.pod or "", w.pod_uid)))
 
 
-def _of_pod(
-    pod: PodMoments, shown: Sequence[Snapshot], logs: _Logs, evidence: Evidence
-) -> PodWindows:
+def _of_pod(pod: PodMoments, shown: Shown, logs: _Logs, evidence: Evidence) -> PodWindows:
     t0_ns = evidence.t0_ns
-    before = next((s for s in reversed(shown) if s.received_ns < t0_ns), None)
-    listed = before is not None and pod.uid in before.by_uid
-    ready = before is not None and before.has(pod.uid, "ready")
     removed = _since(pod.endpoint_removed, t0_ns)
-    unready = _since(pod.ready_false, t0_ns)
     fallback: tuple[Span, ...] | None = None
     notes, hidden = list[str](), list(_gaps(evidence))
-    if not shown:
+    if not shown.snapshots:
         notes.append("no slice of the Service was seen: when it was routable is not known")
     elif evidence.local_only:
         notes.append(
@@ -60,43 +55,66 @@ def _of_pod(
         )
     else:
         # None that was seen is none that was, unless something was hidden.
-        fallback = tuple(_fallback(pod, shown, logs, evidence)) or (None if hidden else ())
+        found = shown.stretches(
+            pod.uid, _last_resort(shown, pod.uid), lambda now: _cause(pod, now, logs)
+        )
+        fallback = tuple(_span([one], t0_ns) for one in found) or (None if hidden else ())
     notes += hidden
     return PodWindows(
         pod_uid=pod.uid,
         pod=pod.name,
-        advertised=_from_trigger(listed, removed, NOT_LISTED),
-        ready_routable=_ready(ready, unready, removed, kept=evidence.kept_ready),
+        advertised=_advertised(pod, t0_ns),
+        ready_routable=_ready(pod, t0_ns, kept=evidence.kept_ready),
         fallback_routable=fallback,
         dead_endpoint=_dead(evidence.last_tcp_ends.get(pod.uid), removed),
         deletion_ns=bounds(_since(pod.deletion, t0_ns)),
         terminating_ns=bounds(_since(pod.terminating, t0_ns)),
-        ready_false_ns=bounds(unready),
+        ready_false_ns=bounds(_since(pod.ready_false, t0_ns)),
         removed_ns=bounds(removed),
-        removed_by_family_ns=dict(_by_family(pod, shown, evidence)),
+        removed_by_family_ns=dict(_by_family(pod, shown)),
         notes=tuple(notes),
     )
 
 
-def _from_trigger(open_then: bool, closes: Interval | None, absent: str) -> Span:
-    """A window that was open at t = 0, if it was."""
-    if not open_then:
-        return Span(opens_ns=None, closes_ns=bounds(closes), note=absent)
-    if closes is None:
-        return Span(opens_ns=(0, 0), note=STILL)
-    return Span(opens_ns=(0, 0), closes_ns=bounds(closes), lasts_ns=bounds(closes))
+def _span(found: Sequence[Stretch], t0_ns: int, closes: Interval | None = None) -> Span:
+    """One window of some stretches, with breaks between them; ``closes`` if that is better."""
+    breaks = tuple(
+        Break(opens_ns=_bounds(one.closes, t0_ns), closes_ns=_bounds(other.opens, t0_ns))
+        for one, other in pairwise(found)
+    )
+    opens, closes = found[0].opens, closes or found[-1].closes
+    at_t0 = Interval.point(t0_ns)
+    lasts = Stretch(opens=opens or at_t0, closes=closes).lasts
+    return Span(
+        opens_ns=_bounds(opens, t0_ns),
+        closes_ns=bounds(_since(closes, t0_ns)),
+        lasts_ns=bounds(lasts if opens else _since(closes, t0_ns)),
+        note=STILL if closes is None else None,
+        breaks=breaks,
+    )
 
 
-def _ready(
-    open_then: bool, unready: Interval | None, removed: Interval | None, *, kept: bool
-) -> Span:
-    absent = "it was not seen ready in a slice of the Service before the trigger"
-    if unready is not None or not open_then or removed is None:
-        return _from_trigger(open_then, unready, absent)
+def _bounds(at: Interval | None, t0_ns: int) -> Bounds:
+    """A change of a stretch; None is one that was before t = 0."""
+    return bounds(_since(at, t0_ns)) or (0, 0)
+
+
+def _advertised(pod: PodMoments, t0_ns: int) -> Span:
+    if not pod.listed:
+        return Span(opens_ns=None, note=NOT_LISTED)
+    return _span(pod.listed, t0_ns, pod.endpoint_removed)
+
+
+def _ready(pod: PodMoments, t0_ns: int, *, kept: bool) -> Span:
+    if not pod.ready:
+        absent = "it was not seen ready in a slice of the Service since the trigger"
+        return Span(opens_ns=None, note=absent)
+    if pod.ready[-1].closes is None or pod.ready_false is not None:
+        return _span(pod.ready, t0_ns)
     # While it is listed as ready it is routed to; when that ended is known by who keeps it so.
-    closes = removed if kept else Interval(min(0, removed.lo), removed.hi)
-    note = KEPT_READY if kept else NEVER_UNREADY
-    return Span(opens_ns=(0, 0), closes_ns=bounds(closes), lasts_ns=bounds(closes), note=note)
+    if kept:
+        return replace(_span(pod.ready, t0_ns, pod.endpoint_removed), note=KEPT_READY)
+    return replace(_span(pod.ready, t0_ns), note=NEVER_UNREADY)
 
 
 def _dead(last_end: Interval | None, removed: Interval | None) -> Span:
@@ -112,68 +130,31 @@ def _dead(last_end: Interval | None, removed: Interval | None) -> Span:
     )
 
 
-def _by_family(
-    pod: PodMoments, shown: Sequence[Snapshot], evidence: Evidence
-) -> Iterator[tuple[str, Bounds]]:
+def _by_family(pod: PodMoments, shown: Shown) -> Iterator[tuple[str, Bounds]]:
     """When the pod's entry of each family went, for the last time."""
-    blind = Blind.of(evidence.seen, evidence.t0_ns)
+    t0_ns = shown.t0_ns
     listed: frozenset[str] = frozenset()
     gone: dict[str, int] = {}
-    for snapshot in shown:
+    for snapshot in shown.snapshots:
         now = snapshot.families.get(pod.uid, frozenset())
         gone.update(dict.fromkeys(listed - now, snapshot.received_ns))
         for family in now:
             gone.pop(family, None)
         listed = now
     for family, received_ns in sorted(gone.items()):
-        if received_ns < evidence.t0_ns:
-            continue
-        change = Transition(
-            event=transitions.ENDPOINT_REMOVED,
-            uid=pod.uid,
-            name=pod.name or "",
-            received_ns=received_ns,
-            detail=family,
-            fields={},
-        )
-        lo = blind.since(change, evidence.t0_ns)
-        yield family, (lo - evidence.t0_ns, received_ns - evidence.t0_ns)
+        if received_ns >= t0_ns:
+            lo = shown.blind.endpoint_since(pod.uid, received_ns, t0_ns)
+            yield family, (lo - t0_ns, received_ns - t0_ns)
 
 
-def _fallback(
-    pod: PodMoments, shown: Sequence[Snapshot], logs: _Logs, evidence: Evidence
-) -> Iterator[Span]:
-    """Each stretch in which kube-proxy had nobody but terminating pods, this one among them."""
-    t0_ns = evidence.t0_ns
-    earliest = min([t0_ns, *(gap.lo for gap in Blind.of(evidence.seen, t0_ns).gaps)])
-    opens: Interval | None = None
-    after_ns = earliest  # whatever comes next is after that
-    for snapshot in shown:
-        received_ns = snapshot.received_ns
-        last_resort = (
-            snapshot.has(pod.uid, "serving")
-            and snapshot.has(pod.uid, "terminating")
+def _last_resort(shown: Shown, uid: str) -> Iterator[bool]:
+    """Whether kube-proxy had nobody but terminating pods at each snapshot, this one among them."""
+    for snapshot in shown.snapshots:
+        yield (
+            snapshot.has(uid, "serving")
+            and snapshot.has(uid, "terminating")
             and not snapshot.ready()
         )
-        if last_resort and opens is None:
-            opens = Interval(min(after_ns, received_ns), received_ns)
-            if received_ns < t0_ns:
-                opens = Interval.point(t0_ns)
-        elif not last_resort and opens is not None:
-            if received_ns >= t0_ns:
-                lo = max(opens.lo, _cause(pod, snapshot, logs) or opens.lo)
-                closes = Interval(min(lo, received_ns), received_ns)
-                # Both are frames of one watch: the end was shown after the beginning.
-                lasts = Interval(max(0, closes.lo - opens.hi), closes.hi - opens.lo)
-                yield _span(opens.since(t0_ns), closes.since(t0_ns), lasts)
-                after_ns = closes.lo
-            opens = None
-    if opens is not None:
-        yield Span(opens_ns=bounds(opens.since(t0_ns)), note=STILL)
-
-
-def _span(opens: Interval, closes: Interval, lasts: Interval) -> Span:
-    return Span(opens_ns=bounds(opens), closes_ns=bounds(closes), lasts_ns=bounds(lasts))
 
 
 def _cause(pod: PodMoments, now: Snapshot, logs: _Logs) -> int | None:
@@ -214,13 +195,7 @@ class _Logs:
 
 
 def _gaps(evidence: Evidence) -> Iterator[str]:
-    hidden = [
-        o.at
-        for o in evidence.seen
-        if o.event is Event.WATCH_GAP
-        and o.data.get("resource") != "pods"
-        and o.at.hi >= evidence.t0_ns
-    ]
+    hidden = [o for o in evidence.seen if hides_slices(o) and o.at.hi >= evidence.t0_ns]
     if hidden:
         yield (
             f"{len(hidden)} gap(s) in the watch of slices: a stretch that opened and closed in one "

@@ -7,40 +7,17 @@ stamps it and closes the socket.
 
 from __future__ import annotations
 
-import errno
 import socket
-import struct
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from time import monotonic_ns
 
 from pytest_drainwatch.core.probing.result import Result
-from pytest_drainwatch.flows import icmp
-from pytest_drainwatch.flows.dial import IP_BIND_ADDRESS_NO_PORT
 from pytest_drainwatch.flows.icmp import errno_name
+from pytest_drainwatch.flows.probing import causes
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.ports import SourcePorts
 from pytest_drainwatch.flows.probing.runs import Settled
-from pytest_drainwatch.flows.protocol import LINE_LIMIT, Farewell, Reply, parse_line, request
-
-# An RST instead of a FIN. At 200 attempts a second a FIN would leave 200 ports a second in
-# TIME_WAIT here for a minute, and as many conntrack entries in the node for two.
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-_PENDING = frozenset({errno.EINPROGRESS, errno.EALREADY})
-_OPEN = frozenset({0, errno.EISCONN})
-# What the path answers with; anything else was never said by a peer.
-_BY_ERRNO = {
-    "ECONNREFUSED": Result.REFUSED,
-    "ECONNRESET": Result.RESET,
-    "ECONNABORTED": Result.RESET,
-    "EPIPE": Result.RESET,
-    "EHOSTUNREACH": Result.UNREACHABLE,
-    "ENETUNREACH": Result.UNREACHABLE,
-    "EHOSTDOWN": Result.UNREACHABLE,
-    "ENONET": Result.UNREACHABLE,
-    "ENOPROTOOPT": Result.UNREACHABLE,
-    "ETIMEDOUT": Result.TIMEOUT,
-}
+from pytest_drainwatch.flows.protocol import Farewell, Reply, parse_line
 
 
 class Attempt(ABC):
@@ -48,6 +25,7 @@ class Attempt(ABC):
 
     __slots__ = (
         "_config",
+        "_ports",
         "_remote",
         "begun_ns",
         "errno",
@@ -59,7 +37,7 @@ class Attempt(ABC):
         "took_ns",
     )
 
-    def __init__(self, config: ProberConfig, slot: int) -> None:
+    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts) -> None:
         self.slot = slot
         self.result: Result | None = None
         self.responder: str | None = None
@@ -69,6 +47,7 @@ class Attempt(ABC):
         self.begun_ns = monotonic_ns()
         self.took_ns = 0
         self._config = config
+        self._ports = ports
         self._remote = (config.address, config.port)
 
     @property
@@ -88,9 +67,15 @@ class Attempt(ABC):
     def begin(self) -> None:
         """Open the socket; what this machine lacks is a result too."""
 
-    @abstractmethod
     def advance(self, *, readable: bool) -> None:
-        """Something happened on the socket; ``readable``: it may have data or an error."""
+        """Something happened on the socket; ``readable``: it may have data or an error.
+
+        It is told of each event once, so it looks until there is nothing more to see.
+        """
+        try:
+            self._look(readable=readable)
+        except OSError as error:
+            self._failed(errno_name(error.errno), monotonic_ns())
 
     def expire(self) -> None:
         """Its time is over: look once more, for the loop may have been late, and give it up."""
@@ -104,6 +89,14 @@ class Attempt(ABC):
         if self.result is None:
             self._settle(Result.UNFINISHED, monotonic_ns())
 
+    def cannot(self, name: str) -> None:
+        """This machine lacks what an attempt needs."""
+        self._settle(Result.CLIENT_LIMIT, monotonic_ns(), error=name)
+
+    @abstractmethod
+    def _look(self, *, readable: bool) -> None:
+        """See what is there. Raises :class:`OSError` for an error of the socket."""
+
     @abstractmethod
     def _give_up(self) -> None:
         """Nothing came."""
@@ -114,13 +107,16 @@ class Attempt(ABC):
         self.fd = self.sock.fileno()
         return self.sock
 
-    def _failed(self, name: str, at_ns: int) -> None:
-        """An error of the socket. One that no path and no peer can cause is our own."""
-        self._settle(_BY_ERRNO.get(name, Result.CLIENT_LIMIT), at_ns, error=name)
+    def _bind(self, sock: socket.socket) -> None:
+        self._ports.bind(sock, self._config.source_address or "")
 
-    def _cannot(self, name: str) -> None:
-        """This machine did not even let us begin."""
-        self._settle(Result.CLIENT_LIMIT, monotonic_ns(), error=name)
+    def _failed(self, name: str, at_ns: int) -> None:
+        """An error that came later."""
+        self._settle(causes.told_later(name), at_ns, error=name)
+
+    def _failed_at_once(self, name: str) -> None:
+        """An error that the very first call returned."""
+        self._settle(causes.told_at_once(name), monotonic_ns(), error=name)
 
     def _settle(
         self,
@@ -149,155 +145,3 @@ class Attempt(ABC):
     @property
     def _seq(self) -> int:
         return self.slot + 1  # sequence numbers count from 1
-
-
-class TcpAttempt(Attempt):
-    """Connect, ask once, wait for the answer."""
-
-    __slots__ = ("_asked_ns", "_received")
-
-    def __init__(self, config: ProberConfig, slot: int) -> None:
-        super().__init__(config, slot)
-        self._asked_ns: int | None = None  # None: not accepted yet
-        self._received = b""
-
-    @property
-    def deadline_ns(self) -> int:
-        """Who was asked late, by a loop that was, has as long to answer as the others."""
-        patience_ns, asked_ns = self._config.patience_ns, self._asked_ns
-        if asked_ns is not None and asked_ns - self.begun_ns > patience_ns // 2:
-            return asked_ns + patience_ns
-        return self.begun_ns + patience_ns
-
-    def begin(self) -> None:
-        try:
-            sock = self._open(socket.SOCK_STREAM)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-            if self._config.source_address is not None:
-                # Let connect choose the port: it may be shared with other destinations.
-                sock.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
-                sock.bind((self._config.source_address, 0))
-        except OSError as error:
-            self._cannot(errno_name(error.errno))
-            return
-        self.begun_ns = monotonic_ns()
-        number = sock.connect_ex(self._remote)
-        if number not in _PENDING and number not in _OPEN:
-            self._failed(errno_name(number), monotonic_ns())
-
-    def advance(self, *, readable: bool) -> None:
-        if self._asked_ns is None:
-            self._connect()
-            if self.result is not None or self._asked_ns is None:
-                return
-        if readable:
-            self._read()
-
-    def _connect(self) -> None:
-        """Whether the peer has accepted; if so, ask."""
-        assert self.sock is not None
-        # An ICMP error that came while connect held the socket is told by SO_ERROR alone.
-        number = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        number = number or self.sock.connect_ex(self._remote)
-        if number in _PENDING:
-            return
-        if number not in _OPEN:
-            self._failed(errno_name(number), monotonic_ns())
-            return
-        if self.sock.getsockname()[:2] == self._remote:
-            # Nobody listens there and the kernel gave us that very port.
-            self._failed("ECONNREFUSED", monotonic_ns())
-            return
-        self._asked_ns = monotonic_ns()
-        try:
-            self.sock.send(request(self._seq, introduce=False))
-        except OSError as error:
-            self._not_asked(errno_name(error.errno), monotonic_ns())
-
-    def _not_asked(self, name: str, at_ns: int) -> None:
-        """The send failed: perhaps the peer had said bye before. An EOF is no FIN by now."""
-        assert self.sock is not None
-        with suppress(OSError):
-            line, ended, _ = self.sock.recv(2 * LINE_LIMIT).partition(b"\n")
-            if ended:
-                self._take_line(line, monotonic_ns())
-                return
-        self._failed(name, at_ns)
-
-    def _read(self) -> None:
-        assert self.sock is not None
-        try:
-            data = self.sock.recv(2 * LINE_LIMIT)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._failed(errno_name(error.errno), monotonic_ns())
-            return
-        at_ns = monotonic_ns()
-        received = self._received = self._received + data
-        line, ended, _ = received.partition(b"\n")
-        if ended or len(received) > LINE_LIMIT:
-            self._take_line(line, at_ns)
-        elif not data:
-            self._settle(self._unserved(), at_ns)
-
-    def _give_up(self) -> None:
-        now_ns = monotonic_ns()
-        if self._asked_ns is None:
-            self._settle(Result.TIMEOUT, now_ns)
-        elif now_ns >= self.deadline_ns:  # which moves if it was asked just now
-            self._settle(self._unserved(), now_ns)
-
-    def _unserved(self) -> Result:
-        """Of a torn line: whether it began as one of the probe's."""
-        ours = any(
-            self._received[: len(word)] == word[: len(self._received)]
-            for word in (b"pong ", b"bye ")
-        )
-        return Result.NEVER_SERVED if ours else Result.FOREIGN
-
-
-class UdpAttempt(Attempt):
-    """One datagram from a source port that was not used lately; see ports.py for why."""
-
-    __slots__ = ("_ports",)
-
-    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts) -> None:
-        super().__init__(config, slot)
-        self._ports = ports
-
-    def begin(self) -> None:
-        try:
-            sock = self._open(socket.SOCK_DGRAM)
-            icmp.enable(sock)
-            self._ports.bind(sock, self._config.source_address or "")
-        except OSError as error:
-            self._cannot(errno_name(error.errno))
-            return
-        try:
-            sock.connect(self._remote)
-            self.begun_ns = monotonic_ns()
-            sock.send(request(self._seq, introduce=False))
-        except OSError as error:
-            self._failed(errno_name(error.errno), monotonic_ns())
-
-    def advance(self, *, readable: bool) -> None:
-        if not readable:
-            return
-        assert self.sock is not None
-        error = icmp.read_one(self.sock)
-        if error is not None:
-            self._failed(error.errno, monotonic_ns())
-            return
-        try:
-            data = self.sock.recv(4 * LINE_LIMIT)
-        except BlockingIOError:
-            return
-        except OSError as failed:
-            self._failed(errno_name(failed.errno), monotonic_ns())
-            return
-        at_ns = monotonic_ns()
-        self._take_line(data[:-1] if data.endswith(b"\n") else b"", at_ns)
-
-    def _give_up(self) -> None:
-        self._settle(Result.TIMEOUT, monotonic_ns())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.flows.fields import (
@@ -23,7 +23,8 @@ class ProberConfig:
     """A new connection to ``address`` every ``interval_ns``, each given up after ``patience_ns``.
 
     The patience is a second because Linux sends a lost SYN again after a second: who is
-    answered later than that has lost its first one.
+    answered later than that has lost its first one. Such an attempt is a timeout, however
+    long the patience.
     """
 
     proto: str
@@ -66,10 +67,31 @@ def _prober(name: str, raw: object) -> ProberConfig:
     if known["proto"] not in PROTOS:
         raise ConfigError(f"{name}.proto is {known['proto']!r}; expected tcp or udp")
     check_address(f"{name}.address", known["address"])
-    known["address"] = str(ip_address(str(known["address"])))  # as sockets name it
+    known["address"] = _one_host(f"{name}.address", known["address"])
     source = known.get("source_address")
     check_same_family(f"{name}.source_address", source, f"{name}.address", known["address"])
+    if source is not None:
+        known["source_address"] = _one_host(f"{name}.source_address", source)
     check_number("port", known, 1, 65535, prefix=f"{name}.")
     check_number("interval_ns", known, NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
     check_number("patience_ns", known, 10 * NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
     return ProberConfig(**known)  # type: ignore[arg-type]
+
+
+def _one_host(name: str, value: object) -> str:
+    """An address that is one host's, as sockets name it. Raises :class:`ConfigError`.
+
+    Others are refused by each attempt, or lead elsewhere than to where they say.
+    """
+    address = ip_address(str(value))
+    odd = address.is_multicast or address.is_unspecified or address == ip_address("255.255.255.255")
+    if isinstance(address, IPv6Address):
+        # One with a scope is looked up, which blocks; one of IPv4 has another error queue.
+        odd = odd or address.is_link_local or address.ipv4_mapped is not None
+        odd = odd or address.scope_id is not None
+    if odd:
+        raise ConfigError(
+            f"{name} is {value!r}; expected the address of one host, without a scope: not "
+            "link-local, multicast, unspecified or IPv4 in IPv6"
+        )
+    return str(address)

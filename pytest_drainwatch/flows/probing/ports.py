@@ -1,9 +1,10 @@
-"""Source ports for UDP attempts, each as long unused as can be.
+"""Source ports for attempts, each as long unused as can be.
 
-A node remembers for two minutes where it sent the datagrams of an address and port, and
-sends further ones there whatever has become of the endpoints. The kernel picks ports at
-random, so one in a hundred attempts would be no new connection to that node. Going
-around the whole range takes longer than the node's memory, at up to 200 attempts a second.
+A node remembers for two minutes where it sent the packets of an address and port (UDP, and
+a SYN that nobody answered), and sends further ones there whatever has become of the
+endpoints. The kernel picks ports at random, so one in a hundred attempts would be no new
+connection to that node. Going around the whole range takes longer than the node's memory,
+at up to 200 attempts a second.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ class SourcePorts:
 
     def __init__(self) -> None:
         found = port_range()
+        self._known = found is not None
         self._low, high = found or (0, 0)
         self._count = high - self._low + 1
         # Not where the agent before this one began.
         self._next = int.from_bytes(os.urandom(4)) % self._count
+        self._had = self._held = 0  # ports that were bound, and that somebody else had
 
     def bind(self, sock: socket.socket, address: str) -> None:
         """Bind to the next port that is free. Raises :class:`OSError` if none is."""
@@ -35,7 +38,21 @@ class SourcePorts:
             self._next = (self._next + 1) % self._count
             try:
                 sock.bind((address, port))
-                return
             except OSError as error:
-                if error.errno != errno.EADDRINUSE or not left:
+                if error.errno != errno.EADDRINUSE:
                     raise
+                self._held += 1
+                if not left:
+                    raise
+            else:
+                self._had += 1
+                return
+
+    def round_ns(self, interval_ns: int) -> int | None:
+        """How long until a port is used again, one every ``interval_ns``; None: unknown.
+
+        Ports that somebody else holds make a round shorter.
+        """
+        if not self._known or not self._had:
+            return None
+        return self._count * interval_ns * self._had // (self._had + self._held)

@@ -13,17 +13,20 @@ import contextlib
 import select
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.probing.document import FAILED
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows.icmp import errno_name
 from pytest_drainwatch.flows.lateness import Book
-from pytest_drainwatch.flows.probing.attempt import Attempt, TcpAttempt, UdpAttempt
+from pytest_drainwatch.flows.probing.attempt import Attempt
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.ports import SourcePorts
 from pytest_drainwatch.flows.probing.runs import Runs
+from pytest_drainwatch.flows.probing.tcp import TcpAttempt
+from pytest_drainwatch.flows.probing.udp import UdpAttempt
 
 Emit = Callable[[Observation], None]
 
@@ -44,8 +47,9 @@ class Prober:
         self._loop = loop
         self._emit = emit
         self._slots = Book()
-        self._runs = Runs(config.subject, config.proto, emit)
-        self._new = _attempts(config)
+        self._runs = Runs(config.subject, emit)
+        self._kind: type[Attempt] = TcpAttempt if config.proto == "tcp" else UdpAttempt
+        self._ports = SourcePorts()
         self._epoll = select.epoll()
         self._by_fd: dict[int, Attempt] = {}
         # In slot order, from the oldest that waits for its result: results are booked in order.
@@ -99,6 +103,7 @@ class Prober:
                     "epoch_ns": self._epoch_ns,
                     "patience_ns": self.config.patience_ns,
                     "source": self.config.source_address,
+                    "ports_round_ns": self._ports.round_ns(self.config.interval_ns),
                     "attempts": self._attempts,
                     "unfinished": self._runs.counts[Result.UNFINISHED],
                     **told,
@@ -107,12 +112,13 @@ class Prober:
         )
 
     def status(self) -> dict[str, object]:
-        """For the conductor; ``last`` is the newest result in the order of slots."""
+        """For the conductor; what is finished and neither answered nor failed is our own."""
+        counts = self._runs.counts
         return {
             "attempts": self._attempts,
-            "answered": self._runs.counts[Result.ANSWERED],
-            "finished": self._runs.counts.total(),
-            "last": self._runs.last,
+            "answered": counts[Result.ANSWERED],
+            "failed": sum(counts[result] for result in FAILED),
+            "finished": counts.total(),
         }
 
     def _slot_ns(self, slot: int) -> int:
@@ -133,13 +139,15 @@ class Prober:
 
     def _on_time(self) -> None:
         now_ns = monotonic_ns()
-        if self._ended_ns is None:
-            self._skip(now_ns - self.config.interval_ns, now_ns)
-            if self._slot_ns(self._next_slot) <= now_ns:
-                self._try()
-        self._expire(monotonic_ns())
-        self._book()
-        self._arm()
+        try:
+            if self._ended_ns is None:
+                self._skip(now_ns - self.config.interval_ns, now_ns)
+                if self._slot_ns(self._next_slot) <= now_ns:
+                    self._try()
+            self._expire(monotonic_ns())
+            self._book()
+        finally:  # whatever became of this one, others follow
+            self._arm()
 
     def _skip(self, until_ns: int, now_ns: int) -> None:
         """Slots up to ``until_ns`` that were not taken are missed."""
@@ -150,16 +158,25 @@ class Prober:
             self._next_slot += missed
 
     def _try(self) -> None:
-        attempt = self._new(self._next_slot)
-        attempt.begin()
-        self._slots.lateness.add(max(0, attempt.begun_ns - self._slot_ns(attempt.slot)))
+        attempt = self._kind(self.config, self._next_slot, self._ports)
         self._next_slot += 1
+        late_ns = max(0, attempt.begun_ns - self._slot_ns(attempt.slot))
+        try:
+            attempt.begin()
+        except Exception:
+            self._slots.miss(late_ns, self.config.interval_ns, 1)
+            raise
         self._attempts += 1
         self._open.append(attempt)
+        self._slots.lateness.add(max(0, attempt.begun_ns - self._slot_ns(attempt.slot)))
         if attempt.result is None:
-            self._by_fd[attempt.fd] = attempt
-            # Once, for everything; a socket that is ready already is reported as well.
-            self._epoll.register(attempt.fd, _EDGES)
+            try:
+                # Once, for everything; a socket that is ready already is reported as well.
+                self._epoll.register(attempt.fd, _EDGES)
+            except OSError as error:
+                attempt.cannot(errno_name(error.errno))
+            else:
+                self._by_fd[attempt.fd] = attempt
 
     def _on_ready(self) -> None:
         for fd, flags in self._epoll.poll(0, PER_TURN):
@@ -188,14 +205,6 @@ class Prober:
             self._runs.add(settled)
         if self._ended_ns is not None and not waiting:
             self._done.set()
-
-
-def _attempts(config: ProberConfig) -> Callable[[int], Attempt]:
-    """Makes the attempt of a slot."""
-    if config.proto == "tcp":
-        return partial(TcpAttempt, config)
-    ports = SourcePorts()
-    return lambda slot: UdpAttempt(config, slot, ports)
 
 
 class Probers:

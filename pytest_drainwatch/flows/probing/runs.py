@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.result import Result
 
 LONGEST_RUN_NS = 10 * NS_PER_S
+OF_ONE = ("result", "responder", "errno", "first_slot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,9 @@ class _Run:
 class Runs:
     """The books of one prober."""
 
-    def __init__(self, subject: str, proto: str, emit: Callable[[Observation], None]) -> None:
+    def __init__(self, subject: str, emit: Callable[[Observation], None]) -> None:
         self.counts: Counter[Result] = Counter()
-        self.last: Result | None = None
         self._subject = subject
-        self._proto = proto
         self._emit = emit
         self._run: _Run | None = None
         self._known_ns = 0  # when all results of the run were
@@ -67,7 +66,6 @@ class Runs:
     def add(self, one: Settled) -> None:
         """The next attempt, in the order of slots."""
         self.counts[one.result] += 1
-        self.last = one.result
         run = self._run
         if (
             run is None
@@ -97,6 +95,13 @@ class Runs:
                     event=Event.NEW_CONNECTIONS,
                     at=Interval(run.first_ns, self._known_ns),
                     subject=self._subject,
-                    data={"proto": self._proto, **asdict(run)},
+                    data=_told(run),
                 )
             )
+
+
+def _told(run: _Run) -> dict[str, object]:
+    """The fields that tell something. Where two pods answer in turn most runs are of one
+    attempt, whose times are those of the observation itself."""
+    names = OF_ONE if run.count == 1 else _Run.__slots__
+    return {name: value for name in names if (value := getattr(run, name)) is not None}

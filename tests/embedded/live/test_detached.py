@@ -14,8 +14,7 @@ import pytest
 from pytest_drainwatch.cluster.embedded import records
 from tests.embedded.live import host
 
-# The host before and after, and nobody else's cluster between.
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -45,6 +44,7 @@ def listed() -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.alone
 def test_up_lives_on_until_down() -> None:
     name = "by-hand"
     before = host.snapshot()

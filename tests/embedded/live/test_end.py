@@ -19,8 +19,7 @@ from tests.embedded.live import host
 from tests.embedded.live.conftest import own_processes
 from tests.embedded.live.workload import deploy_web, write_failing_binary
 
-# The host before and after, and nobody else's cluster between.
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).parents[3]
 OWNER = """
@@ -61,6 +60,7 @@ def nothing_is_left(name: str, node: int) -> bool:
     )
 
 
+@pytest.mark.alone
 def test_host_is_as_before() -> None:
     before = host.snapshot()
     cluster = start()
@@ -73,6 +73,7 @@ def test_host_is_as_before() -> None:
     assert changed == []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_ends_with_its_owner(owner: subprocess.Popen[str], number: int) -> None:
     before = host.snapshot()
@@ -153,6 +154,7 @@ def test_failed_start_names_the_component_and_leaves_only_logs(
     assert not records.running()
 
 
+@pytest.mark.alone  # two more clusters beside a neighbour's: inotify instances run out
 def test_clusters_side_by_side_have_addresses_of_their_own() -> None:
     first = start()
     second = start()

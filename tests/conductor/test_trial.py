@@ -1,0 +1,167 @@
+"""The conductor's own decisions: how long it waits, what an interrupt voids, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_drainwatch import environment, targets
+from pytest_drainwatch import trial as conductor
+from pytest_drainwatch.core.derive import derive
+from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.mechanism.occasion import Occasion
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.recording import loads
+from pytest_drainwatch.core.scenario import Affinity, App, Flows, Scenario, Service, Trigger
+from pytest_drainwatch.flows.ask import NobodyAnswered
+from pytest_drainwatch.preflight.check import Check
+from pytest_drainwatch.stage import HARNESS_FAILURES
+from pytest_drainwatch.trial import Trial
+from pytest_drainwatch.trigger import Pod
+from pytest_drainwatch.way import Way
+from pytest_drainwatch.workload import namespace, probe
+from tests.conductor.test_interrupts import stage
+from tests.core.trials import recording_of
+
+
+class Seen:
+    """A watch that has one pod in sight; it is ready behind the Service."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __enter__(self) -> Seen:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+    def stop(self) -> None: ...
+    def wait_changed(self, timeout_s: float) -> None: ...
+    def trouble(self) -> None: ...
+    def delivering(self) -> dict[str, bool]:
+        return {"pods": True}
+
+    def pods(self) -> dict[str, dict[str, object]]:
+        return {"uid-1": {"name": "pod-1"}}
+
+    def slices(self) -> dict[str, dict[str, object]]:
+        return {"slice-1": {"endpoints": [{"uid": "uid-1", "ready": True}]}}
+
+
+@pytest.mark.parametrize(("period_ms", "held_s"), [(None, 2), (1000, 2), (40_000, 80)])
+def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period_ms: int | None, held_s: float
+) -> None:
+    waits: dict[str, float] = {}
+
+    def require(check: Callable[[], Check], *_: object, timeout_s: float, **__: object) -> None:
+        waits[check().name] = timeout_s
+
+    nothing: Any = SimpleNamespace(address="", tcp=1, udp=2, sources=(), note=None)
+    monkeypatch.setattr(conductor, "Watch", Seen)
+    monkeypatch.setattr(conductor, "require", require)
+    monkeypatch.setattr(conductor, "find_way", lambda *_: nothing)
+    monkeypatch.setattr(probe, "apply", lambda *_: None)
+    monkeypatch.setattr(conductor, "join_logs", lambda *_: None)
+    log = SimpleNamespace(pod="pod-1", started=True, problem=None, ended=False)
+    monkeypatch.setattr(conductor, "LogFollower", lambda *_: log)
+    deployed = stage(tmp_path)
+    cluster: Any = SimpleNamespace(facts=lambda: SimpleNamespace(min_sync_period_ms=period_ms))
+    deployed.cluster = cluster
+    with conductor.deploy(deployed):
+        pass
+    deployed.recorder.close()
+    assert waits["service-endpoint-stable"] == conductor.ENDPOINT_TIMEOUT_S + held_s
+
+
+@pytest.mark.parametrize(
+    ("trigger", "kept"), [(Trigger.DELETE, True), (Trigger.NAMESPACE_DELETE, False)]
+)
+def test_a_namespace_that_is_deleted_is_never_called_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trigger: Trigger, kept: bool
+) -> None:
+    asked: list[bool] = []
+    said: list[str] = []
+
+    @contextmanager
+    def trial_namespace(api: object, name: str, *, keep: Callable[[], bool]) -> Iterator[str]:
+        yield name
+        asked.append(keep())
+
+    api = SimpleNamespace(close=lambda: None)
+    monkeypatch.setattr(conductor, "connect", lambda *_: api)
+    monkeypatch.setattr(environment, "gather", lambda *_: {})
+    monkeypatch.setattr(conductor, "require", lambda *_, **__: None)
+    monkeypatch.setattr(namespace, "trial_namespace", trial_namespace)
+    monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
+    cluster: Any = SimpleNamespace(
+        ensure_probe_image=lambda: "image", kubeconfig=None, context=None, node_address=""
+    )
+    progress: Any = SimpleNamespace(line=said.append, phase=lambda *_: None)
+    with conductor.prepare(
+        cluster,
+        Scenario(trigger=trigger),
+        folder=tmp_path,
+        keep=lambda *, failed: True,
+        progress=progress,
+    ):
+        pass
+    assert asked == [kept]
+    assert [line.startswith("kept namespace ") for line in said] == [True] * kept
+
+
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_of_the_last_look_is_recorded_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: str
+) -> None:
+    """It waits for seconds where the node's programs hang."""
+
+    def hangs() -> None:
+        raise KeyboardInterrupt(sent)
+
+    monkeypatch.setattr(conductor, "all_over", lambda *_, **__: None)
+    monkeypatch.setattr(conductor, "watch_until", lambda *_: True)
+    trial = stage(tmp_path)
+    here: Any = SimpleNamespace(facts=lambda: SimpleNamespace(min_sync_period_ms=None))
+    trial.cluster = here
+    target = SimpleNamespace(pods=())
+    held: Any = SimpleNamespace(
+        probe=SimpleNamespace(stage=trial, watch=None, target=target), agent=None
+    )
+    accepted: Any = SimpleNamespace(targets=())
+    evidence: Any = SimpleNamespace(observed=hangs)
+    with pytest.raises(KeyboardInterrupt):
+        conductor._observe(held, accepted, evidence)
+    last = loads((tmp_path / "recording.jsonl").read_text()).observations[-1]
+    assert last.event is Event.INTERRUPTED
+    assert last.data == {"phase": "observe", "signal": sent}
+
+
+def test_an_answer_that_takes_too_long_is_nobodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "ASK_TIMEOUT_S", 0.1)
+    asking = stage(tmp_path)
+    asking.scenario = Scenario(
+        app=App(replicas=2),
+        flows=Flows(udp=0),
+        service=Service(session_affinity=Affinity.CLIENT_IP),
+    )
+    way = Way(command=lambda _: ["sleep", "60"], sources=(), address="192.0.2.1", tcp=1, udp=2)
+    pods = (Pod(name="a", uid="1"), Pod(name="b", uid="2"))
+    with pytest.raises(NobodyAnswered, match=r"tcp 192\.0\.2\.1 port 1 took longer than 0\.1 s"):
+        targets.choose(asking, way, pods)
+    asking.recorder.close()
+    assert NobodyAnswered in HARNESS_FAILURES, "so that it voids the trial and says why"
+
+
+def test_of_flows_that_there_are_not_nothing_is_known() -> None:
+    """0 of none would read as "none is stale"."""
+    measured = Trial(
+        scenario=Scenario(), report=derive(recording_of(Scenario())), folder=Path("r00")
+    )
+    assert measured.tcp.total == 1
+    assert measured.udp.total == 0
+    assert measured.stale(Proto.UDP, Occasion.AFTER_EXIT) is None
