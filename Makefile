@@ -7,7 +7,7 @@ BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all bench-accuracy check setup setup-tests venv docs clean help
+.PHONY: trial test test-all bench-accuracy bench-prober check setup setup-tests venv docs clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ test-all: test        ## the test suite and everything that takes minutes
 
 bench-accuracy: setup-tests ## flow ends of real trials against tcpdump: coverage and widths
 	$(BIN)/python -m bench.accuracy
+
+bench-prober: venv    ## what new connections every 5 ms cost the flows beside them
+	$(BIN)/python -m bench.prober
 
 check: venv           ## formatting, lint, types, architecture
 	$(BIN)/ruff format --check .

@@ -47,6 +47,7 @@ from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
 from pytest_drainwatch.core.udp import one_way
 from pytest_drainwatch.core.windows.judge import Evidence, windows
+from pytest_drainwatch.core.windows.met import Attempts
 
 
 def derive(recording: Recording) -> Report:
@@ -77,19 +78,17 @@ def derive(recording: Recording) -> Report:
     refuse_unmeasured(start, changes, flows, config)
     pods = pod_moments(seen, start, changes, clocks)
     moments = moments_of(seen, start, pods, flows, clocks)
-    tried = new_connections(
-        seen,
-        Surroundings(
-            t0_ns=start.t0_ns,
-            targets=pods,
-            workload=workload,
-            names={change.uid: change.name for change in changes},
-            all_pods_known=all_pods_known,
-            stalls=stalls,
-            control=start.control,
-            pinned=config.get("session_affinity") == Affinity.CLIENT_IP,
-        ),
+    around = Surroundings(
+        t0_ns=start.t0_ns,
+        targets=pods,
+        workload=workload,
+        names={change.uid: change.name for change in changes},
+        all_pods_known=all_pods_known,
+        stalls=stalls,
+        control=start.control,
+        pinned=config.get("session_affinity") == Affinity.CLIENT_IP,
     )
+    tried = new_connections(seen, around)
     integrity = notes.integrity(flows, tried)
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
@@ -131,6 +130,7 @@ def derive(recording: Recording) -> Report:
                     last_tcp_ends=last_tcp_ends(flows, start.targets),
                     local_only=_falls_back_locally(config, header.environment),
                     kept_ready=config.get("publish_not_ready_addresses") is True,
+                    attempts=Attempts.of(seen, around),
                 ),
             ),
             new_connections=tried,

@@ -16,7 +16,7 @@ from pytest_drainwatch.core.probing.document import (
     Rate,
 )
 from pytest_drainwatch.core.probing.result import Result
-from pytest_drainwatch.core.windows.document import PodWindows, Span
+from pytest_drainwatch.core.windows.document import Met, PodWindows, Span
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
 
 NOT_TRIED = "not tried"
@@ -95,14 +95,16 @@ def new_connections(found: Sequence[NewConnections]) -> list[str]:
 
 
 def windows(found: Sequence[PodWindows]) -> list[str]:
-    """The part WINDOWS, with its empty last line; nothing for an older report."""
+    """The part WINDOWS, with its empty last line; nothing for an older report.
+
+    What new connections met is a column where any were tried.
+    """
     if not found:
         return []
-    rows = [("POD", "WINDOW", "OPENS", "CLOSES", "LASTS", "")]
+    named = {pod.pod_uid: _spans(pod) for pod in found}
+    tried = any(span.met for spans in named.values() for _, span in spans)
+    rows = [("POD", "WINDOW", "OPENS", "CLOSES", "LASTS", *["NEW CONNECTIONS"] * tried, "")]
     for pod in found:
-        named = [("advertised", pod.advertised), ("ready-routable", pod.ready_routable)]
-        named += [("fallback-routable", span) for span in _fallbacks(pod)]
-        named.append(("dead-endpoint", pod.dead_endpoint))
         rows += [
             (
                 (pod.pod or pod.pod_uid) if n == 0 else "",
@@ -110,13 +112,14 @@ def windows(found: Sequence[PodWindows]) -> list[str]:
                 _at(span.opens_ns),
                 _at(span.closes_ns),
                 _at(span.lasts_ns),
+                *[_met(span.met)] * tried,
                 _remark(span),
             )
-            for n, (name, span) in enumerate(named)
+            for n, (name, span) in enumerate(named[pod.pod_uid])
         ]
         families = [f"{name} {duration(at)}" for name, at in pod.removed_by_family_ns.items()]
         if len(families) > 1:
-            rows.append(("", "removed", "", ", ".join(families), "", ""))
+            rows.append(("", "removed", "", ", ".join(families), "", *[""] * tried, ""))
     notes = dict.fromkeys(note for pod in found for note in pod.notes)
     return ["WINDOWS", *table(rows, width=160), *(f"  {note}" for note in notes), ""]
 
@@ -127,9 +130,7 @@ def _named(prober: NewConnections) -> str:
         return f"{proto}{NOT_MEASURED}"
     counts = f"{proto}{prober.failed:,}/{prober.attempts:,} failed"
     if not prober.failed:
-        rate = prober.failure_rate
-        bound = NOT_MEASURED if rate is None else f"<{_percent(rate.high, ROUND_CEILING)} %"
-        return f"{counts} ({bound})"
+        return f"{counts} ({_bound(prober.failure_rate)})"
     return f"{counts}, {_failing(prober)}"
 
 
@@ -137,6 +138,11 @@ def _failing(prober: NewConnections) -> str | None:
     """From when to when attempts were begun that failed."""
     failing = prober.observed_failing
     return None if failing is None else duration(failing.begun_ns)
+
+
+def _bound(rate: Rate | None) -> str:
+    """How large a rate can be of which no failure was seen."""
+    return NOT_MEASURED if rate is None else f"<{_percent(rate.high, ROUND_CEILING)} %"
 
 
 def _percent(rate: float, rounding: str) -> str:
@@ -217,10 +223,32 @@ def _merged(runs: Sequence[AttemptRun]) -> Iterator[str]:
         yield f"{sum(run.count for run in found):,} {what} ({duration(within)})"
 
 
-def _fallbacks(pod: PodWindows) -> tuple[Span, ...]:
+def _spans(pod: PodWindows) -> list[tuple[str, Span]]:
+    """Its windows with their names."""
     if pod.fallback_routable is None:
-        return (Span(opens_ns=None, note="not known"),)
-    return pod.fallback_routable or (Span(opens_ns=None, note="never"),)
+        fallbacks: tuple[Span, ...] = (Span(opens_ns=None, note="not known"),)
+    else:
+        fallbacks = pod.fallback_routable or (Span(opens_ns=None, note="never"),)
+    return [
+        ("advertised", pod.advertised),
+        ("ready-routable", pod.ready_routable),
+        *(("fallback-routable", span) for span in fallbacks),
+        ("dead-endpoint", pod.dead_endpoint),
+    ]
+
+
+def _met(found: Met | None) -> str:
+    """Those surely begun in a window: ``0/44 failed (<6.6 %)``, ``12/44 failed``.
+
+    Where none surely was, how many there may have been: ``0–11 tried, 0 failed``.
+    """
+    if found is None:
+        return "-"
+    if not found.attempts:
+        attempts, failed = found.at_most
+        return f"{_range((0, attempts))} tried, {_range((0, failed))} failed"
+    counts = f"{found.failed:,}/{found.attempts:,} failed"
+    return counts if found.failed else f"{counts} ({_bound(found.rate)})"
 
 
 def _remark(span: Span) -> str:

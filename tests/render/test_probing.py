@@ -11,6 +11,7 @@ from pytest_drainwatch.core.document import Report
 from pytest_drainwatch.core.probing.document import NewConnections, Rate
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.windows.document import Met
 from pytest_drainwatch.render import probing
 from pytest_drainwatch.render.terminal import show
 from tests.core import story as s
@@ -84,8 +85,9 @@ def test_the_parts_of_a_report() -> None:
         "not among the attempts: 3 slot(s) missed",
         "",
     )
-    assert "pod-uid-old advertised 0 ms 0.01–5.21 s 0.01–5.21 s" in rows
-    assert "fallback-routable 0–20 ms 0.00–5.21 s 0.00–5.21 s" in rows
+    assert "POD WINDOW OPENS CLOSES LASTS NEW CONNECTIONS" in rows
+    assert "pod-uid-old advertised 0 ms 0.01–5.21 s 0.01–5.21 s 0/3 failed (<64 %)" in rows
+    assert "fallback-routable 0–20 ms 0.00–5.21 s 0.00–5.21 s 0–118 tried, 0–14 failed" in rows
     assert any("new_connections_fail" in row for row in rows)
 
 
@@ -192,6 +194,33 @@ def test_breaks_of_a_window_stand_beside_it() -> None:
     assert len(pod.ready_routable.breaks) == 3
     (row,) = [line for line in probing.windows([pod]) if "ready-routable" in line]
     assert "not from 5 ms to 8 ms (seen); not from 11 ms to 14 ms (seen); 1 more break(s)" in row
+
+
+def test_a_window_says_what_new_connections_met_in_it() -> None:
+    (pod,) = report(tries(-100, 20), tries(0, 44)).trial.windows
+
+    def shown(met: Met | None) -> str:
+        told = replace(pod, advertised=replace(pod.advertised, met=met))
+        (row,) = [line for line in probing.windows([told]) if "advertised" in line]
+        return row.rstrip()
+
+    def met(failed: int, attempts: int, at_most: tuple[int, int], *, lost: bool = False) -> Met:
+        rate = None if lost or not attempts else Rate(low=0.0, high=0.0657999)
+        return Met(attempts=attempts, failed=failed, rate=rate, at_most=at_most)
+
+    assert shown(met(0, 44, (50, 3))).endswith("  0/44 failed (<6.6 %)")
+    assert shown(met(12, 44, (50, 13))).endswith("  12/44 failed")
+    assert shown(met(0, 44, (50, 0), lost=True)).endswith("  0/44 failed (not measured)")
+    assert shown(met(0, 0, (11, 4))).endswith("  0–11 tried, 0–4 failed")
+    assert shown(met(0, 0, (1100, 0))).endswith("  0–1,100 tried, 0 failed")
+    assert shown(met(0, 0, (0, 0))).endswith("  0 tried, 0 failed")
+    assert shown(None).endswith("  -")
+
+
+def test_where_none_were_tried_windows_have_no_column_for_it() -> None:
+    plain = derive(s.recording([s.accepted()], s.cluster())).trial.windows
+    header = probing.windows(plain)[1].split()
+    assert header == ["POD", "WINDOW", "OPENS", "CLOSES", "LASTS"]
 
 
 def test_an_older_report_has_neither_part() -> None:

@@ -98,15 +98,18 @@ class Run:
         due_ns = self.schedule.slot_ns(self.first_slot + k)
         return min(self.last_ns, max(self.first_ns, due_ns))
 
+    def begun_hi(self, k: int) -> int:
+        """Attempt ``k`` was begun by then; never falls with ``k``."""
+        if k == 0:
+            return self.first_ns
+        if self.schedule is None or k == self.count - 1:
+            return self.last_ns
+        due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k))
+        return min(self.last_ns, max(self.first_ns, due_ns + self.schedule.late_ns))
+
     def over_hi(self, k: int) -> int:
         """The result of attempt ``k`` was known by then; never falls with ``k``."""
-        if k == 0:
-            return self.first_ns + self.first_took_ns
-        begun_ns = self.last_ns
-        if self.schedule is not None and k < self.count - 1:
-            due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k))
-            begun_ns = min(begun_ns, max(self.first_ns, due_ns + self.schedule.late_ns))
-        return begun_ns + self.took_max_ns
+        return self.begun_hi(k) + (self.first_took_ns if k == 0 else self.took_max_ns)
 
     def hull(self, first: int, end: int) -> Interval:
         """A stretch that holds the attempts from ``first`` up to ``end``, without that one."""
@@ -120,6 +123,10 @@ class Run:
     def first_begun_after(self, at_ns: int) -> int:
         """This attempt and all later ones were surely begun after ``at_ns``."""
         return bisect_right(range(self.count), at_ns, key=self.begun_lo)
+
+    def first_not_begun(self, at_ns: int) -> int:
+        """All attempts before this one were surely begun before ``at_ns``."""
+        return bisect_left(range(self.count), at_ns, key=self.begun_hi)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

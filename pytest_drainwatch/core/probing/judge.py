@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds, Interval
 from pytest_drainwatch.core.observation import Observation
+from pytest_drainwatch.core.probing import counts
 from pytest_drainwatch.core.probing.answers import at_least, who_answered
 from pytest_drainwatch.core.probing.attempts import Prober, Run, probers
-from pytest_drainwatch.core.probing.binomial import rate_bounds
 from pytest_drainwatch.core.probing.document import (
     FAILED,
     UNKNOWN,
@@ -24,7 +24,6 @@ from pytest_drainwatch.core.probing.document import (
     Fate,
     NewConnections,
     ObservedFailing,
-    Rate,
 )
 from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, pieces_of
 from pytest_drainwatch.core.probing.result import Result
@@ -45,9 +44,8 @@ def _judged(prober: Prober, around: Surroundings) -> NewConnections:
     pieces = [piece for run in prober.runs for piece in pieces_of(run, prober, around)]
     since = [piece for piece in pieces if piece.since]
     results, before = _counts(since), _counts(p for p in pieces if not p.since)
-    attempts, failed = _judged_counts(results)
-    attempts_before, failed_before = _judged_counts(before)
-    doubtful = sum(results[fate] for fate in UNKNOWN)
+    attempts, failed = counts.judged(results)
+    attempts_before, failed_before = counts.judged(before)
     answered_by = tuple(who_answered(pieces, around))
     targets = [found for found in answered_by if found.role is Role.TARGET]
     answered = [p for p in since if p.fate is Result.ANSWERED]
@@ -59,9 +57,9 @@ def _judged(prober: Prober, around: Surroundings) -> NewConnections:
         source=prober.source,
         attempts=attempts,
         failed=failed,
-        failure_rate=_rate(failed, attempts, doubtful, prober.lost),
+        failure_rate=counts.rate(results, prober.lost),
         results=_named(results),
-        not_judged=doubtful,
+        not_judged=counts.doubtful(results),
         lost=prober.lost,
         results_before=_named(before),
         attempts_before=attempts_before,
@@ -88,21 +86,8 @@ def _counts(pieces: Iterable[Piece]) -> Counter[Fate]:
     return found
 
 
-def _judged_counts(results: Counter[Fate]) -> tuple[int, int]:
-    """Attempts that the workload answered or failed, and those that failed."""
-    failed = sum(results[fate] for fate in FAILED)
-    return results[Result.ANSWERED] + failed, failed
-
-
 def _named(results: Counter[Fate]) -> dict[str, int]:
     return {str(fate): number for fate, number in sorted(results.items()) if number}
-
-
-def _rate(failed: int, attempts: int, doubtful: int, lost: int | None) -> Rate | None:
-    if lost is None or attempts + doubtful + lost == 0:
-        return None
-    low, high = rate_bounds(failed, attempts, unknown=doubtful + lost)
-    return Rate(low=low, high=high)
 
 
 def _failing(since: Sequence[Piece], prober: Prober, t0_ns: int) -> ObservedFailing | None:
@@ -124,7 +109,7 @@ def _failing(since: Sequence[Piece], prober: Prober, t0_ns: int) -> ObservedFail
         first = Interval(min(first.lo, *(u.lo for u in unknown)), first.hi)
         last = Interval(last.lo, max(last.hi, *(u.hi for u in unknown)))
         lasts = Interval(min(lasts.lo, (last - first).lo), (last - first).hi)
-    attempts, failures = _judged_counts(_counts(within))
+    attempts, failures = counts.judged(_counts(within))
     return ObservedFailing(
         begun_ns=_since(begun, t0_ns),
         first_ns=_since(first, t0_ns),
@@ -177,9 +162,9 @@ def _follows(run: Run, before: Run) -> bool:
 
 
 def _notes(prober: Prober, results: Counter[Fate], before: Counter[Fate]) -> Iterator[str]:
-    attempts, failed = _judged_counts(results)
-    doubtful = sum(results[fate] for fate in UNKNOWN)
-    failed_before = _judged_counts(before)[1]
+    attempts, failed = counts.judged(results)
+    doubtful = counts.doubtful(results)
+    failed_before = counts.judged(before)[1]
     if failed_before:
         yield f"{failed_before} attempt(s) failed before the trigger: the path was not clean"
     if prober.lost is None:

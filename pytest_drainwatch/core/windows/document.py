@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.interval import Bounds
+from pytest_drainwatch.core.probing.document import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,36 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """What new TCP connections met that were surely begun within a window.
+
+    An attempt belongs to the window that it was begun in, however long it took to fail or to
+    be answered. The window's certain part reaches from the latest time at which it may have
+    opened to the earliest at which it may have closed, or to the end of what was tried if no
+    frame showed that it did; without its breaks, and without the gaps in the watch of slices,
+    which may hide a break.
+
+    ``attempts`` are those judged, ``failed`` those of them that failed, and ``not_judged``
+    those of which nobody knows what became of them; ``rate`` holds whatever that was, and
+    wherever attempts belong that the recording has lost. It is None where none was judged, or
+    the recording does not tell how many are lost. ``at_most`` are the attempts judged, and
+    the failed ones, that may have been begun within the window, the sure ones among them.
+    """
+
+    attempts: int
+    failed: int
+    rate: Rate | None
+    not_judged: int = 0
+    at_most: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """A window; ``lasts_ns`` is a duration. None: not seen, and the note says why.
 
     It closes with the last change that was not undone: those that were are its ``breaks``,
-    and count as part of ``lasts_ns``.
+    and count as part of ``lasts_ns``. ``met`` is None where no new connections were tried, or
+    the window was not seen.
     """
 
     opens_ns: Bounds | None
@@ -33,6 +59,7 @@ class Span:
     lasts_ns: Bounds | None = None
     note: str | None = None
     breaks: tuple[Break, ...] = ()
+    met: Met | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from pytest_drainwatch.core.moments import PodMoments, shown_by
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.stretches import Shown, Stretch
 from pytest_drainwatch.core.windows.document import Break, PodWindows, Span
+from pytest_drainwatch.core.windows.met import Attempts
 
 NOT_LISTED = "it was not seen in a slice of the Service since the trigger"
 STILL = "still so when the recording ended"
@@ -31,13 +32,15 @@ class Evidence:
     last_tcp_ends: Mapping[str, Interval | None]  # by pod uid, since t = 0
     local_only: bool  # externalTrafficPolicy Local on several nodes
     kept_ready: bool  # publishNotReadyAddresses
+    attempts: Attempts | None = None
 
 
 def windows(pods: Mapping[str, PodMoments], evidence: Evidence) -> tuple[PodWindows, ...]:
     """Those of each target pod, in the order of their names."""
     shown = shown_by(evidence.seen, evidence.t0_ns)
     logs = _Logs.of(evidence.seen, evidence.clocks)
-    found = (_of_pod(pod, shown, logs, evidence) for pod in pods.values())
+    judged = (_of_pod(pod, shown, logs, evidence) for pod in pods.values())
+    found = [_with_met(pod, shown.gaps, evidence) for pod in judged]
     return tuple(sorted(found, key=lambda w: (w.pod or "", w.pod_uid)))
 
 
@@ -73,6 +76,27 @@ def _of_pod(pod: PodMoments, shown: Shown, logs: _Logs, evidence: Evidence) -> P
         removed_ns=bounds(removed),
         removed_by_family_ns=dict(_by_family(pod, shown)),
         notes=tuple(notes),
+    )
+
+
+def _with_met(pod: PodWindows, gaps: Sequence[Interval], evidence: Evidence) -> PodWindows:
+    """The same windows with what new connections met in each."""
+    attempts = evidence.attempts
+    if attempts is None:
+        return pod
+
+    def counted(span: Span) -> Span:
+        return replace(span, met=attempts.met(span, gaps, evidence.t0_ns))
+
+    # Of an endpoint that was never listed nobody knows that it was still there.
+    known = pod.removed_ns is not None or pod.advertised.opens_ns is not None
+    fallback = pod.fallback_routable
+    return replace(
+        pod,
+        advertised=counted(pod.advertised),
+        ready_routable=counted(pod.ready_routable),
+        fallback_routable=None if fallback is None else tuple(map(counted, fallback)),
+        dead_endpoint=counted(pod.dead_endpoint) if known else pod.dead_endpoint,
     )
 
 
