@@ -27,16 +27,19 @@ from pytest_drainwatch.core.scenario import (
 )
 from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
 from pytest_drainwatch.output import (
+    CANNOT,
     CUT_OFF,
+    DONE,
+    USAGE,
     OutputError,
     discard,
     discard_where_nobody_reads,
+    fail,
     write,
     write_json,
     write_what_can_be_shown,
 )
 
-DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # Rooms that bring commands of their own.
 REGISTRARS = (
     "pytest_drainwatch.cluster.commands",
@@ -56,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             write("")  # a buffer that cannot be emptied shows here, and not at exit
     except OutputError as error:
         discard(sys.stdout)
-        return _fail(CANNOT, f"cannot write the output: {error}")
+        return fail(CANNOT, f"cannot write the output: {error}")
     except Exception as error:
         # Where no reader left, a pipe of the measurement broke, which is another matter.
         if isinstance(error, BrokenPipeError) and discard_where_nobody_reads():
@@ -125,7 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
             )
         )
     except (OptionError, ScenarioError) as error:
-        return _fail(USAGE, str(error).replace("--dw-", "--"))
+        return fail(USAGE, str(error).replace("--dw-", "--"))
     progress = PlainProgress()
     measured: list[Trial] = []
 
@@ -136,7 +139,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         folder = claim_folder(settings.out, run_id, asked.id)
     except OSError as error:
-        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
+        return fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
     try:
         for flag in asked.flags:
             progress.line(f"note: {flag}")
@@ -151,9 +154,9 @@ def _run(arguments: argparse.Namespace) -> int:
                 run_trial(cluster, asked, folder=folder, keep=settings.keeps, progress=progress)
             )
     except (ClusterError, TrialVoid) as error:
-        return _fail(CANNOT, f"void: {error}")
+        return fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
-        return _fail(130, "interrupted; the recording so far is kept")
+        return fail(130, "interrupted; the recording so far is kept")
     write(show(measured[0].report) + f"report: {folder / 'report.json'}\n")
     return DONE
 
@@ -173,14 +176,14 @@ def _show(arguments: argparse.Namespace) -> int:
         try:
             paths = reports_below(given) if given.is_dir() else [given]
         except (OSError, AggregationError) as error:
-            return _fail(CANNOT, str(error))
+            return fail(CANNOT, str(error))
         if not paths:
-            return _fail(CANNOT, f"{given}: no report.json in this folder; was the trial void?")
+            return fail(CANNOT, f"{given}: no report.json in this folder; was the trial void?")
         for path in paths:
             try:
                 text = show(report.loads(path.read_text(encoding="utf-8")))
             except (OSError, UnicodeDecodeError, report.ReportError) as error:
-                return _fail(CANNOT, f"{path}: {_why(error)}")
+                return fail(CANNOT, f"{path}: {_why(error)}")
             write(text + "\n")
     return DONE
 
@@ -203,14 +206,14 @@ def _derive(arguments: argparse.Namespace) -> int:
     try:
         text = report.dumps(derive(loads(arguments.recording.read_text(encoding="utf-8"))))
     except (OSError, UnicodeDecodeError, RecordingError, CannotDerive, ClockError) as error:
-        return _fail(CANNOT, f"{arguments.recording}: {_why(error)}")
+        return fail(CANNOT, f"{arguments.recording}: {_why(error)}")
     if not arguments.output:
         write_json(text)
         return DONE
     try:
         write_atomic(arguments.output, text)
     except OSError as error:
-        return _fail(CANNOT, f"{arguments.output}: cannot write it: {_why(error)}")
+        return fail(CANNOT, f"{arguments.output}: cannot write it: {_why(error)}")
     return DONE
 
 
@@ -231,7 +234,7 @@ def _aggregate(arguments: argparse.Namespace) -> int:
     try:
         found = aggregate(arguments.folder)
     except (AggregationError, PoolError) as error:
-        return _fail(CANNOT, str(error))
+        return fail(CANNOT, str(error))
     if arguments.json:
         write_json(dumps(found))
     else:
@@ -254,11 +257,6 @@ def _schema(arguments: argparse.Namespace) -> int:
 
 def _why(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-def _fail(code: int, text: str) -> int:
-    print(f"drainwatch: {text}", file=sys.stderr)
-    return code
 
 
 __all__ = ["build_parser", "main"]

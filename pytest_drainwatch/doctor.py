@@ -5,11 +5,9 @@ instrument tells right from wrong here, by trials whose outcomes are known befor
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytest_drainwatch.controls import CONTROLS, Control
 from pytest_drainwatch.options import (
     OPTIONS,
     Option,
@@ -18,9 +16,11 @@ from pytest_drainwatch.options import (
     from_environment,
     resolve,
 )
-from pytest_drainwatch.output import write
+from pytest_drainwatch.output import BROKEN, CANNOT, DONE, USAGE, fail, write
 
-DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
+if TYPE_CHECKING:
+    from pytest_drainwatch.controls import Control
+
 # Of the options those that say where, and not what: the controls are what they are.
 PLACE = ("cluster", "kubeconfig", "context", "kube-bin", "probe-image", "out", "keep")
 VERSION = "kube-version"
@@ -65,7 +65,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     try:
         checks = doctor.examine(arguments.kube_version or [ClusterSettings().kube_version])
     except ClusterError as error:
-        return _fail(CANNOT, str(error))
+        return fail(CANNOT, str(error))
     for check in checks:
         write(check.line() + "\n")
     return DONE if all(check.good for check in checks) else CANNOT
@@ -74,6 +74,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _try(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.controls import CONTROLS
     from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.progress import PlainProgress
     from pytest_drainwatch.results import claim_folder, new_run_id
@@ -83,12 +84,12 @@ def _try(arguments: argparse.Namespace) -> int:
         settings = place(arguments)
         asked = [settings.apply(control.scenario) for control in CONTROLS]
     except ValueError as error:
-        return _fail(USAGE, str(error))
+        return fail(USAGE, str(error))
     progress, run_id, good = PlainProgress(), new_run_id(), 0
     try:
         folders = [claim_folder(settings.out, run_id, scenario.id) for scenario in asked]
     except OSError as error:
-        return _fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
+        return fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
 
     def keep() -> bool:
         return settings.keeps(failed=good < len(CONTROLS))
@@ -110,9 +111,9 @@ def _try(arguments: argparse.Namespace) -> int:
                 for line in told(control, found):
                     write(line + "\n")
     except (ClusterError, TrialVoid) as error:
-        return _fail(CANNOT, f"void: {error}")
+        return fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
-        return _fail(130, "interrupted; the recordings so far are kept")
+        return fail(130, "interrupted; the recordings so far are kept")
     write(f"{good} of {len(CONTROLS)} controls as expected; {settings.out / run_id}\n")
     return DONE if good == len(CONTROLS) else BROKEN
 
@@ -141,8 +142,3 @@ def told(control: Control, found: Sequence[str]) -> Iterator[str]:
     """What a control showed, a line each."""
     yield f"{'✗' if found else '✓'} {control.name}: {control.shows}"
     yield from (f"    {line}" for line in found)
-
-
-def _fail(code: int, text: str) -> int:
-    print(f"drainwatch: {text}", file=sys.stderr)
-    return code

@@ -10,6 +10,8 @@ import signal
 import sys
 from typing import Any
 
+# Exit codes: done, a judged promise is broken, usage, could not measure, read or write.
+DONE, BROKEN, USAGE, CANNOT = 0, 1, 2, 3
 # What a shell shows for a tool that SIGPIPE ended. Not 0: that would be a verdict that
 # nobody read to its end; not 1: that would be a broken promise.
 CUT_OFF = 128 + signal.SIGPIPE
@@ -35,6 +37,12 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise OutputError(error.strerror) from error
+
+
+def fail(code: int, text: str) -> int:
+    """Say on standard error why a command ends with ``code``, and return that."""
+    print(f"drainwatch: {text}", file=sys.stderr)
+    return code
 
 
 def write_json(text: str) -> None:

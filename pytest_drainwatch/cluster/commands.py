@@ -13,8 +13,8 @@ from typing import Any
 
 from pytest_drainwatch.cluster import PROXY_MODES, ClusterError, ClusterSettings
 from pytest_drainwatch.option_values import milliseconds
+from pytest_drainwatch.output import CANNOT, DONE
 
-DONE, CANNOT = 0, 3
 DEFAULT_NAME = "drainwatch"
 _DEFAULTS = ClusterSettings()
 

@@ -25,7 +25,8 @@ from pytest_drainwatch.core.document import (
 from pytest_drainwatch.core.flow.report import flow_reports
 from pytest_drainwatch.core.interval import Bounds, Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, number, objects, texts
-from pytest_drainwatch.core.mechanism.report import snapshots, with_evidence
+from pytest_drainwatch.core.mechanism.report import with_evidence
+from pytest_drainwatch.core.mechanism.snapshot import looks_of, shown
 from pytest_drainwatch.core.moments import (
     Moments,
     Start,
@@ -37,7 +38,7 @@ from pytest_drainwatch.core.moments import (
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.report import pod_ends
 from pytest_drainwatch.core.probing.judge import new_connections
-from pytest_drainwatch.core.probing.pieces import Surroundings
+from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
 from pytest_drainwatch.core.recording import Recording
 from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
 from pytest_drainwatch.core.scenario import Affinity
@@ -73,7 +74,8 @@ def derive(recording: Recording) -> Report:
         stalls,
         all_pods_known=all_pods_known,
     )
-    flows = with_evidence(flows, seen, changes, start.t0_ns)
+    looks = looks_of(seen)
+    flows = with_evidence(flows, looks, seen, changes, start.t0_ns)
     config = _mapping(recording.header.scenario.get("config"))
     refuse_unmeasured(start, changes, flows, config)
     pods = pod_moments(seen, start, changes, clocks)
@@ -88,7 +90,8 @@ def derive(recording: Recording) -> Report:
         control=start.control,
         pinned=config.get("session_affinity") == Affinity.CLIENT_IP,
     )
-    tried = new_connections(seen, around)
+    attempts = all_tried(seen, around)
+    tried = new_connections(attempts, around)
     integrity = notes.integrity(flows, tried)
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
@@ -130,12 +133,12 @@ def derive(recording: Recording) -> Report:
                     last_tcp_ends=last_tcp_ends(flows, start.targets),
                     local_only=_falls_back_locally(config, header.environment),
                     kept_ready=config.get("publish_not_ready_addresses") is True,
-                    attempts=Attempts.of(seen, around),
+                    attempts=Attempts.of(attempts),
                 ),
             ),
             new_connections=tried,
             integrity=integrity,
-            mechanism=snapshots(seen, start.t0_ns),
+            mechanism=tuple(shown(look, start.t0_ns) for look in looks),
             degraded=tuple(notes.degraded(flows, tried, seen, changes)),
         ),
     )

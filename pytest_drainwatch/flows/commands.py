@@ -20,8 +20,7 @@ from pytest_drainwatch.core.recording import Header, Recording, dumps, parse_obs
 from pytest_drainwatch.flows.clockid import clock_id
 from pytest_drainwatch.flows.shown import show_flows, show_probers
 from pytest_drainwatch.option_values import parse_duration_ns
-
-DONE, USAGE, CANNOT = 0, 2, 3
+from pytest_drainwatch.output import CANNOT, DONE, USAGE
 
 
 def register(subparsers: Any) -> None:

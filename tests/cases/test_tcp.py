@@ -8,7 +8,7 @@ import time
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.probing.judge import new_connections
-from pytest_drainwatch.core.probing.pieces import Surroundings
+from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.stall import stalls_of
 from tests.loopback.rig import Part, Rig, restart
@@ -33,17 +33,15 @@ def test_c19_new_connections_keep_their_schedule_through_a_restart(rig: Rig) -> 
     await_tried(agent, "finished", told + 2 * PAUSE_S * 1000 // INTERVAL_MS)
     part = rig.recorded(agent)
     missed = Tried(part).summary["missed_slots"]
-    (found,) = new_connections(
-        part.seen,
-        Surroundings(
-            t0_ns=t0_ns,
-            targets={},
-            workload={"pod-a", "pod-b"},
-            names={},
-            all_pods_known=True,
-            stalls=stalls_of(part.seen),
-        ),
+    around = Surroundings(
+        t0_ns=t0_ns,
+        targets={},
+        workload={"pod-a", "pod-b"},
+        names={},
+        all_pods_known=True,
+        stalls=stalls_of(part.seen),
     )
+    (found,) = new_connections(all_tried(part.seen, around), around)
     # One attempt was under way when it was killed, and one slot was due when we stopped.
     made = sum(found.results.values())
     assert planned(part, t0_ns) - missed - 2 <= made <= planned(part, t0_ns) + 2

@@ -53,7 +53,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from dataclasses import replace
 import pytest_drainwatch.pool, pytest_drainwatch.trial
-from pytest_drainwatch import doctor
+from pytest_drainwatch import controls, doctor
 from pytest_drainwatch.cli import main
 from pytest_drainwatch.core.derive import derive
 from tests.core.trials import recording_of
@@ -69,8 +69,8 @@ def run_trial(cluster, scenario, **_):
     {fault}
     return SimpleNamespace(report=derive(recording_of(scenario)))
 
-good, odd = doctor.CONTROLS[:2]
-doctor.CONTROLS = (replace(good, judge=lambda _: []), replace(odd, judge=lambda _: {found}))
+good, odd = controls.CONTROLS[:2]
+controls.CONTROLS = (replace(good, judge=lambda _: []), replace(odd, judge=lambda _: {found}))
 pytest_drainwatch.pool.ClusterPool = Pool
 pytest_drainwatch.trial.run_trial = run_trial
 sys.exit(main(sys.argv[1:]))

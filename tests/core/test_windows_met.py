@@ -14,7 +14,7 @@ from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.binomial import rate_bounds
 from pytest_drainwatch.core.probing.document import FAILED, Rate
-from pytest_drainwatch.core.probing.pieces import Surroundings
+from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.stall import stalls_of
 from pytest_drainwatch.core.windows.document import Break, Met, PodWindows, Span
@@ -191,7 +191,7 @@ def counted(seen: Iterable[Observation], span: Span, gaps: Sequence[Interval] = 
         all_pods_known=True,
         stalls=stalls_of(seen),
     )
-    attempts = Attempts.of(seen, around)
+    attempts = Attempts.of(all_tried(seen, around))
     assert attempts is not None
     found = attempts.met(span, gaps, T0)
     assert found is not None

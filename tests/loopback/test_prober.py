@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -318,3 +319,29 @@ def test_the_probe_takes_resets_calmly(rig: Rig) -> None:
     probe.wait()
     assert "accept_failed" not in probe.events()
     assert "fatal" not in probe.events()
+
+
+def test_descriptors_that_run_out_end_nothing(tmp_path: Path) -> None:
+    """The check allows what other descriptors of the process then take."""
+    rig = Rig(tmp_path)
+    crowd = (
+        "import os, sys; [os.dup2(0, number) for number in range(10, 40)];"
+        "os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    with mute_listener() as port, ScriptedTcp(lambda peer: peer.serve(-1)) as server:
+        probers = [trying(port, interval_ms=5, patience_ms=145)]  # 30 at once
+        agent = rig.agent(
+            tcp=(server.port, 2),
+            probers=probers,
+            prefix=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", sys.executable, "-c", crowd),
+        )
+        try:
+            await_tried(agent, "finished", 3 * ENOUGH)
+            agent.holding(5)
+            part = rig.recorded(agent)
+        finally:
+            rig.close()
+    one = Tried(part)
+    assert (Result.CLIENT_LIMIT, None, "EMFILE") in one.ways, json.dumps(one.ways)
+    assert one.counts[Result.NEVER_SERVED] >= 1
+    assert len(part.all(Event.FLOW_OPEN_AT_END)) == 2

@@ -1,4 +1,4 @@
-"""The looks of a recording -> the report's snapshots, and each flow with its evidence."""
+"""The looks of a recording -> each flow with its evidence."""
 
 from __future__ import annotations
 
@@ -10,24 +10,19 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import text
 from pytest_drainwatch.core.mechanism.evidence import Tracked, evidence_of
 from pytest_drainwatch.core.mechanism.pods import pods_of
-from pytest_drainwatch.core.mechanism.snapshot import Snapshot, looks_of, shown
+from pytest_drainwatch.core.mechanism.snapshot import Look
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.transitions import Transition
 
 
-def snapshots(seen: Iterable[Observation], t0_ns: int) -> tuple[Snapshot, ...]:
-    """What the node's network was like, at each moment at which it was looked at."""
-    return tuple(shown(look, t0_ns) for look in looks_of(seen))
-
-
 def with_evidence(
     flows: Sequence[FlowReport],
+    looks: Sequence[Look],
     seen: Sequence[Observation],
     changes: Iterable[Transition],
     t0_ns: int,
 ) -> tuple[FlowReport, ...]:
     """The same flows, each with what the looks say about it."""
-    looks = looks_of(seen)
     if not looks:
         return tuple(flows)
     pods = pods_of(seen, changes)

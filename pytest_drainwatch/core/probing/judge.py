@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds, Interval
-from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.probing import counts
 from pytest_drainwatch.core.probing.answers import at_least, who_answered
-from pytest_drainwatch.core.probing.attempts import Prober, Run, probers
+from pytest_drainwatch.core.probing.attempts import Prober, Run
 from pytest_drainwatch.core.probing.document import (
     FAILED,
     UNKNOWN,
@@ -25,7 +24,7 @@ from pytest_drainwatch.core.probing.document import (
     NewConnections,
     ObservedFailing,
 )
-from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, pieces_of
+from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, Tried
 from pytest_drainwatch.core.probing.result import Result
 
 RUNS_KEPT = 100
@@ -33,15 +32,12 @@ RUNS_KEPT = 100
 PORTS_REST_NS = 120 * NS_PER_S
 
 
-def new_connections(
-    seen: Iterable[Observation], around: Surroundings
-) -> tuple[NewConnections, ...]:
-    """One for each prober; none if no new connections were tried."""
-    return tuple(_judged(prober, around) for prober in probers(seen))
+def new_connections(tried: Iterable[Tried], around: Surroundings) -> tuple[NewConnections, ...]:
+    """One for each prober."""
+    return tuple(_judged(each.prober, each.pieces, around) for each in tried)
 
 
-def _judged(prober: Prober, around: Surroundings) -> NewConnections:
-    pieces = [piece for run in prober.runs for piece in pieces_of(run, prober, around)]
+def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> NewConnections:
     since = [piece for piece in pieces if piece.since]
     results, before = _counts(since), _counts(p for p in pieces if not p.since)
     attempts, failed = counts.judged(results)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.moments import PodMoments
-from pytest_drainwatch.core.probing.attempts import Prober, Run
+from pytest_drainwatch.core.observation import Observation
+from pytest_drainwatch.core.probing.attempts import Prober, Run, probers
 from pytest_drainwatch.core.probing.document import FAILED, Doubt, Fate
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.stall import Stalls
@@ -56,6 +57,25 @@ class Piece:
     def ended(self) -> Interval:
         """Where the last of them was begun and over."""
         return self.run.hull(self.end - 1, self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A prober's attempts, cut into pieces in the order of their slots."""
+
+    prober: Prober
+    pieces: tuple[Piece, ...]
+
+
+def all_tried(seen: Iterable[Observation], around: Surroundings) -> tuple[Tried, ...]:
+    """The attempts of each prober of a recording; none if no new connections were tried."""
+    return tuple(
+        Tried(
+            prober=prober,
+            pieces=tuple(p for run in prober.runs for p in pieces_of(run, prober, around)),
+        )
+        for prober in probers(seen)
+    )
 
 
 def pieces_of(run: Run, prober: Prober, around: Surroundings) -> Iterator[Piece]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval, merged
-from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.probing import counts
-from pytest_drainwatch.core.probing.attempts import Prober, probers
+from pytest_drainwatch.core.probing.attempts import Prober
 from pytest_drainwatch.core.probing.document import Fate
-from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, pieces_of
+from pytest_drainwatch.core.probing.pieces import Piece, Tried
 from pytest_drainwatch.core.windows.document import Met, Span
 
 
@@ -25,20 +24,15 @@ class Attempts:
     until_ns: int  # none was begun after this
 
     @classmethod
-    def of(cls, seen: Iterable[Observation], around: Surroundings) -> Attempts | None:
+    def of(cls, tried: Iterable[Tried]) -> Attempts | None:
         """Those of a recording; None if none were tried."""
-        tcp = [prober for prober in probers(seen) if prober.proto is Proto.TCP]
+        tcp = [each for each in tried if each.prober.proto is Proto.TCP]
         if not tcp:
             return None
         return cls(
-            pieces=tuple(
-                piece
-                for prober in tcp
-                for run in prober.runs
-                for piece in pieces_of(run, prober, around)
-            ),
-            lost=_sum(tcp),
-            until_ns=max(prober.stopped_ns for prober in tcp),
+            pieces=tuple(piece for each in tcp for piece in each.pieces),
+            lost=_sum(each.prober for each in tcp),
+            until_ns=max(each.prober.stopped_ns for each in tcp),
         )
 
     def met(self, span: Span, gaps: Sequence[Interval], t0_ns: int) -> Met | None:

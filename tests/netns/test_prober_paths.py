@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.probing.result import Result
 from tests.loopback.rig import Agent, Rig
-from tests.loopback.servers import ScriptedTcp
-from tests.loopback.tried import Tried, await_tried, mute_listener, trying
-from tests.netns.network import Network, NoNamespaces, link_to
+from tests.loopback.tried import Tried, await_tried, trying
+from tests.netns.network import Network, link_to
+
+pytestmark = pytest.mark.parametrize("network", ["pod"], indirect=True)
 
 ENOUGH = 40
 NOWHERE = "10.93.0.5"
 SUBJECTS = ("tcp-new", "udp-new")
-
-
-@pytest.fixture
-def network() -> Iterator[Network]:
-    """Client, node and pod."""
-    try:
-        made = Network(pod=True)
-    except NoNamespaces as reason:
-        pytest.skip(str(reason))
-    except FileNotFoundError as missing:
-        pytest.skip(f"needs {missing.filename}")
-    with made:
-        yield made
-
-
-@pytest.fixture
-def rig(network: Network, tmp_path: Path) -> Iterator[Rig]:
-    """Probes and agents that end before their network does."""
-    made = Rig(tmp_path)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def both(port: int, **more: Any) -> list[dict[str, Any]]:
@@ -275,29 +249,3 @@ def test_connected_to_itself_is_refused(rig: Rig, network: Network) -> None:
     assert (Result.REFUSED, None, None) in one.ways, "nobody said so"
     assert one.counts[Result.ANSWERED] == one.counts[Result.FOREIGN] == 0
     assert one.counts[Result.NEVER_SERVED] == one.counts[Result.RESET] == 0
-
-
-def test_descriptors_that_run_out_end_nothing(tmp_path: Path) -> None:
-    """The check allows what other descriptors of the process then take."""
-    rig = Rig(tmp_path)
-    crowd = (
-        "import os, sys; [os.dup2(0, number) for number in range(10, 40)];"
-        "os.execvp(sys.argv[1], sys.argv[1:])"
-    )
-    with mute_listener() as port, ScriptedTcp(lambda peer: peer.serve(-1)) as server:
-        probers = [trying(port, interval_ms=5, patience_ms=145)]  # 30 at once
-        agent = rig.agent(
-            tcp=(server.port, 2),
-            probers=probers,
-            prefix=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", sys.executable, "-c", crowd),
-        )
-        try:
-            await_tried(agent, "finished", 3 * ENOUGH)
-            agent.holding(5)
-            part = rig.recorded(agent)
-        finally:
-            rig.close()
-    one = Tried(part)
-    assert (Result.CLIENT_LIMIT, None, "EMFILE") in one.ways, json.dumps(one.ways)
-    assert one.counts[Result.NEVER_SERVED] >= 1
-    assert len(part.all(Event.FLOW_OPEN_AT_END)) == 2
