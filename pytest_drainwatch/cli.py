@@ -25,7 +25,7 @@ from pytest_drainwatch.core.scenario import (
     Service,
     Trigger,
 )
-from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment, resolve
+from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.output import (
     CANNOT,
     CUT_OFF,
@@ -39,6 +39,7 @@ from pytest_drainwatch.output import (
     write_json,
     write_what_can_be_shown,
 )
+from pytest_drainwatch.settings import from_environment, resolve
 
 # Rooms that bring commands of their own.
 REGISTRARS = (
@@ -94,6 +95,8 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--replicas", type=int, default=1, metavar="N")
     run.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
     for option in OPTIONS:
+        if option.pytest_only:
+            continue
         # The ancestor's flags have no prefix; both spellings mean the same.
         run.add_argument(
             f"--{option.name}",
@@ -115,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
 
     def from_command_line(option: Option) -> object:
-        return getattr(arguments, option.dest)
+        return getattr(arguments, option.dest, None)
 
     try:
         settings = resolve({"command line": from_command_line, "environment": from_environment})
@@ -169,8 +172,8 @@ def _add_show(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import report
-    from pytest_drainwatch.aggregation import AggregationError, reports_below
     from pytest_drainwatch.render.terminal import show
+    from pytest_drainwatch.repeats.aggregation import AggregationError, reports_below
 
     for given in arguments.results:
         try:
@@ -227,9 +230,9 @@ def _add_aggregate(commands: Any) -> None:
 
 
 def _aggregate(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch.aggregation import AggregationError, aggregate, dumps
     from pytest_drainwatch.core.repeats.aggregate import PoolError
     from pytest_drainwatch.render.aggregate import show
+    from pytest_drainwatch.repeats.aggregation import AggregationError, aggregate, dumps
 
     try:
         found = aggregate(arguments.folder)

@@ -8,15 +8,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_drainwatch.options import (
-    OPTIONS,
-    Option,
-    OptionError,
-    Settings,
-    from_environment,
-    resolve,
-)
+from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.output import BROKEN, CANNOT, DONE, USAGE, fail, write
+from pytest_drainwatch.settings import Settings, from_environment, resolve
 
 if TYPE_CHECKING:
     from pytest_drainwatch.controls import Control

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 
+# Verdicts on which a run may be failed.
+FAIL_ON = ("regression", "insufficient-evidence")
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
 _UNIT_NS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
 
@@ -47,6 +50,21 @@ def count(text: str) -> int:
     if not re.fullmatch(r"\d+", text.strip()):
         raise ValueError("expected a whole number of 0 or more")
     return int(text)
+
+
+def count_from_one(text: str) -> int:
+    """A number of things, of which there must be one."""
+    if not count(text):
+        raise ValueError("expected a whole number of 1 or more")
+    return int(text)
+
+
+def verdicts(text: str) -> frozenset[str]:
+    """Which verdicts of a comparison fail a run, with commas between them; ``never``: none."""
+    if text.strip() == "never":
+        return frozenset()
+    asked = [word.strip() for word in text.split(",")]
+    return frozenset(one_of(*FAIL_ON)(word) for word in asked)
 
 
 def one_of(*accepted: str) -> Callable[[str], str]:

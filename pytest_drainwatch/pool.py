@@ -19,7 +19,7 @@ from pytest_drainwatch.cluster import (
 )
 from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.core.scenario.needs import in_words
-from pytest_drainwatch.options import Settings
+from pytest_drainwatch.settings import Settings
 from pytest_drainwatch.workload.namespace import sweep
 
 # An embedded cluster takes about 0.5 GB, used or not. Two are enough for a question with

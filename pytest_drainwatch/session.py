@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_drainwatch import __version__
-from pytest_drainwatch.options import (
-    OPTIONS,
-    Option,
-    OptionError,
-    Settings,
-    from_environment,
-    resolve,
-)
+from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.results import new_run_id
+from pytest_drainwatch.settings import Settings, from_environment, resolve
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_drainwatch.api import Api, connect, failures
 from pytest_drainwatch.cluster import Cluster
-from pytest_drainwatch.options import Settings
 from pytest_drainwatch.pool import opened_cluster
+from pytest_drainwatch.settings import Settings
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.namespace import owner
 from tests.cluster.runs import left_behind, run_drainwatch

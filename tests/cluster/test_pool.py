@@ -17,8 +17,8 @@ from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, Se
 from pytest_drainwatch.cluster.embedded import records, runtime
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
 from pytest_drainwatch.core.scenario import ClusterNeeds, ProxyMode
-from pytest_drainwatch.options import Settings
 from pytest_drainwatch.pool import ClusterPool, refuse
+from pytest_drainwatch.settings import Settings
 from pytest_drainwatch.workload import client, manifests
 from tests.embedded.live.host import cgroups
 from tests.embedded.live.workload import NAME, Web, deploy_web

@@ -8,7 +8,9 @@ import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.scenario import App, ClusterNeeds, Flows, ProxyMode, Scenario
-from pytest_drainwatch.options import Option, OptionError, Settings, parse_duration_ns, resolve
+from pytest_drainwatch.option_values import parse_duration_ns
+from pytest_drainwatch.options import Option, OptionError
+from pytest_drainwatch.settings import Settings, resolve
 
 
 def given(**values: str) -> Settings:
@@ -35,6 +37,11 @@ def test_durations(text: str, ns: int) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("repeat", "0"),
+        ("keep_runs", "0"),
+        ("fresh_cluster", "always"),
+        ("fail_on", "improvement"),
+        ("fail_on", "never,regression"),
         ("drain", "-5"),
         ("drain", "5 hours"),
         ("drain", "nan"),
@@ -142,3 +149,16 @@ def test_an_interval_of_0_turns_a_prober_off_and_none_given_leaves_it() -> None:
     assert (off.probe_interval_ns, off.udp_probe_interval_ns) == (None, None)
     slower = given(probe_interval="20ms").apply(both).flows
     assert (slower.probe_interval_ns, slower.udp_probe_interval_ns) == (20 * NS_PER_MS, NS_PER_S)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdicts"),
+    [
+        ("never", set()),
+        ("regression", {"regression"}),
+        ("regression, insufficient-evidence", {"regression", "insufficient-evidence"}),
+    ],
+)
+def test_which_verdicts_fail_a_run(text: str, verdicts: set[str]) -> None:
+    assert given(fail_on=text).fail_on == verdicts
+    assert given().fail_on == {"regression"}

@@ -8,11 +8,11 @@ conditions, and its figures. Each kind of report has its own way there
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.document import whole_ms
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
-from pytest_drainwatch.core.repeats.metrics import Metric, Reading
+from pytest_drainwatch.core.repeats.metrics import Metric, Reading, Tally
 from pytest_drainwatch.core.repeats.stats import bounded_statistics, median_bounds, statistics
 
 AGGREGATE_SCHEMA = 1
@@ -37,6 +37,7 @@ class Repeat:
     conditions: Mapping[str, object]
     metrics: Mapping[Metric, Reading | None]
     fates: Mapping[str, int]
+    tallies: Mapping[Tally, Interval | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,14 @@ class Metric(StrEnum):
     SIGTERM_TO_REMOVED = "sigterm_to_endpoint_removed_ms"
 
 
+class Tally(StrEnum):
+    """A number of things in a trial that must not be, whose bounds hold what is not known."""
+
+    TARGET_FLOWS_LOST = "target_flows_lost"  # not drained, and not alive at the end
+    BYSTANDER_FLOWS_LOST = "bystander_flows_lost"
+    NEW_CONNECTIONS_FAILED = "new_connections_failed"  # of those tried since the trigger
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """An instant since t = 0, or a duration: as it is shown, and within which bounds.

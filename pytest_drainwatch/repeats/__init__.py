@@ -1,0 +1,1 @@
+"""Trials of many repeats on disk: found, read, pooled, compared, pruned."""
