@@ -5,15 +5,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal
+MATRIX  = scenarios/test_published_matrix.py -n 7 --dist worksteal --dw-repeat 5
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all bench-accuracy bench-prober check setup setup-tests venv docs clean help
+.PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests venv docs clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
 
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
-	$(BIN)/pytest scenarios/ -k drain -v --dw-cluster=$(DW_CLUSTER)
+	$(BIN)/pytest scenarios/ -k "drain and not published" -v --dw-cluster=$(DW_CLUSTER)
 
 # Trials mostly wait, so two go side by side, each worker with clusters of its own; worksteal
 # keeps a module's tests together, and with them its cluster. Every test that is not slow is in
@@ -26,6 +27,18 @@ test: setup-tests check ## set-up, checks, and the test suite, real cluster tria
 test-all: test        ## the test suite and everything that takes minutes
 	$(BIN)/pytest -m slow --ignore=tests/cases/test_questions.py  # these are scenarios, next
 	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
+
+# Five repeats of the ancestor's five arms, on its Kubernetes and on ours: docs/matrix.md.
+matrix: setup         ## the published matrix on Kubernetes 1.34 and 1.37, 25 trials each
+	$(BIN)/drainwatch setup --yes --kube-version 1.34
+	$(BIN)/pytest $(MATRIX) --dw-kube-version 1.34 --dw-out results/matrix-1.34
+	$(BIN)/pytest $(MATRIX) --dw-kube-version 1.37 --dw-out results/matrix-1.37
+
+bench: venv           ## start-up, derive and import cost, and the matrix in turn and side by side
+	$(BIN)/python -m bench.import_cost
+	$(BIN)/python -m bench.derive
+	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.matrix
 
 bench-accuracy: setup-tests ## flow ends of real trials against tcpdump: coverage and widths
 	$(BIN)/python -m bench.accuracy
@@ -56,6 +69,8 @@ $(VENV)/.installed: pyproject.toml
 
 docs: venv            ## write the generated pages of docs/
 	$(BIN)/python docs/make_verdicts.py
+	$(BIN)/python docs/make_csv.py
+	$(BIN)/python docs/make_matrix.py
 
 clean:                ## the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import reprlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch import repeating
 from pytest_drainwatch.session import RUN
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.core.scenario import ClusterNeeds, Scenario
+    from pytest_drainwatch.core.scenario import Scenario
 
-# About what a trial takes beside settling and observing (deployment, preflight, clearing up),
-# and the start of a cluster.
-AROUND_S, CLUSTER_S = 8, 5
 EXPECTED_ARMS = (
     'expected @pytest.mark.parametrize("arms", [arms(Scenario(), FIELD, {NAME: VALUE, ...})]), '
     "with brackets around the arms: they are one value, which one test gets"
 )
 # What check_items() has to say of an item, where it cannot be said at once.
 REFUSED = pytest.StashKey[str]()
-FIXTURES = frozenset({"trial", "dw_flows", "dw_probe", "dw_namespace"})
-
-
-def forecast(config: pytest.Config, items: Iterable[pytest.Item]) -> list[str]:
-    """Said before the wait: how many trials, how long about, and what is unusual."""
-    planned: list[Scenario] = []
-    for item in items:
-        # An impossible scenario has been refused by check_items(), which comes first.
-        with suppress(ValueError):
-            planned.extend(map(config.stash[RUN].settings.apply, _scenarios_of(item)))
-    if not planned:
-        return []
-    seconds = sum(map(_seconds, planned)) + CLUSTER_S * len({asked.cluster for asked in planned})
-    flags = sorted({f"{asked.id}: {flag}" for asked in planned for flag in asked.flags})
-    unusual = Counter(words for asked in planned if (words := _in_words(asked.cluster)))
-    return [
-        f"drainwatch: {len(planned)} trial(s), about {seconds:.0f} s one after the other",
-        *(f"drainwatch: {number} of them on {words}" for words, number in unusual.items()),
-        *(f"drainwatch: note: {flag}" for flag in flags),
-    ]
 
 
 def check_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
@@ -77,11 +53,8 @@ def _problem_of(config: pytest.Config, item: pytest.Item) -> str | None:
             config.stash[RUN].settings.apply(asked)
     except ValueError as error:
         return f"{item.nodeid} with the options given: {error}"
-    for marker in item.iter_markers("trial"):
-        if marker.args or marker.kwargs:
-            given = ", ".join([*map(repr, marker.args), *marker.kwargs])
-            return f"{item.nodeid}: @pytest.mark.trial takes no arguments, got: {given}"
-    return None
+    marked = repeating.problem_of(item)
+    return marked and f"{item.nodeid}: {marked}"
 
 
 def arms_of(item: pytest.Item) -> Sequence[Scenario]:
@@ -151,28 +124,40 @@ def arm_names(asked: Sequence[Scenario]) -> list[str]:
     return [each.arm or each.id for each in asked]
 
 
+def applied(config: pytest.Config, item: pytest.Item) -> list[Scenario]:
+    """A test's scenarios as the options leave them; none if check_items() refuses them."""
+    with suppress(ValueError):
+        return [config.stash[RUN].settings.apply(asked) for asked in _scenarios_of(item)]
+    return []
+
+
+def says_its_scenarios(item: pytest.Item) -> bool:
+    """Whether :func:`applied` knows all that the test will measure, and not just how much."""
+    names = set(getattr(item, "fixturenames", ()))
+    if "drainwatch" in names:
+        return False
+    if "trials" in names:
+        with suppress(ValueError):
+            return bool(arms_of(item))
+        return False
+    given = getattr(getattr(item, "callspec", None), "params", {}).get("scenario")
+    if given is not None:
+        from pytest_drainwatch.core.scenario import Scenario
+
+        return isinstance(given, Scenario)
+    made_by = getattr(item, "_fixtureinfo", None)
+    fixtures = made_by.name2fixturedefs.get("scenario", ()) if made_by else ()
+    return len(fixtures) == 1  # else somebody's own fixture makes it, when its time comes
+
+
 def _scenarios_of(item: pytest.Item) -> Sequence[Scenario]:
     """Every trial of a test, as far as its parameters tell."""
     if arms := arms_of(item):
         return arms
-    if not FIXTURES & set(getattr(item, "fixturenames", ())):
+    if not repeating.DESCRIBED & set(getattr(item, "fixturenames", ())):
         return ()
     from pytest_drainwatch.core.scenario import Scenario
 
     callspec = getattr(item, "callspec", None)
     asked = callspec.params.get("scenario") if callspec else None
     return (asked if isinstance(asked, Scenario) else Scenario(),)
-
-
-def _seconds(asked: Scenario) -> float:
-    """How long its trial takes, about: a pod's endpoint must be stable for two sync periods."""
-    period_ms = asked.cluster.min_sync_period_ms
-    late_s = 0 if period_ms is None else 2 * (period_ms - 1000) / 1000
-    return asked.expected_ns / NS_PER_S + AROUND_S + late_s
-
-
-def _in_words(needs: ClusterNeeds) -> str:
-    """What is said of a cluster that is not the run's usual one; of that nothing."""
-    from pytest_drainwatch.core.scenario.needs import in_words
-
-    return in_words(needs.kube_version, needs.proxy_mode, needs.min_sync_period_ms)

@@ -7,7 +7,6 @@ write, 130 interrupted, 141 the reader of our output went away before its end (|
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import traceback
 from collections.abc import Sequence
@@ -46,6 +45,8 @@ REGISTRARS = (
     "pytest_drainwatch.cluster.commands",
     "pytest_drainwatch.flows.commands",
     "pytest_drainwatch.doctor",
+    "pytest_drainwatch.repeats.commands",
+    "pytest_drainwatch.repeats.compare_command",
 )
 
 
@@ -80,8 +81,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_show(commands)
     _add_derive(commands)
-    _add_aggregate(commands)
-    _add_schema(commands)
     for registrar in REGISTRARS:
         import_module(registrar).register(commands)
     return parser
@@ -217,44 +216,6 @@ def _derive(arguments: argparse.Namespace) -> int:
         write_atomic(arguments.output, text)
     except OSError as error:
         return fail(CANNOT, f"{arguments.output}: cannot write it: {_why(error)}")
-    return DONE
-
-
-def _add_aggregate(commands: Any) -> None:
-    aggregate = commands.add_parser(
-        "aggregate", help="repeats -> their figures; reads drainwatch v0.1 results too"
-    )
-    aggregate.add_argument("folder", type=Path, metavar="DIR", help="a run, or a part of one")
-    aggregate.add_argument("--json", action="store_true", help="for machines, with all bounds")
-    aggregate.set_defaults(run=_aggregate)
-
-
-def _aggregate(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch.core.repeats.aggregate import PoolError
-    from pytest_drainwatch.render.aggregate import show
-    from pytest_drainwatch.repeats.aggregation import AggregationError, aggregate, dumps
-
-    try:
-        found = aggregate(arguments.folder)
-    except (AggregationError, PoolError) as error:
-        return fail(CANNOT, str(error))
-    if arguments.json:
-        write_json(dumps(found))
-    else:
-        write(show(found))
-    return DONE
-
-
-def _add_schema(commands: Any) -> None:
-    schema = commands.add_parser("schema", help="print a JSON Schema")
-    schema.add_argument("which", choices=("report", "recording"))
-    schema.set_defaults(run=_schema)
-
-
-def _schema(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch import report
-
-    write_json(json.dumps(report.schema(arguments.which), indent=2) + "\n")
     return DONE
 
 

@@ -8,17 +8,19 @@ test body asserts is the workload's own promise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import interrupts, session
+from pytest_drainwatch import interrupts, repeating, session, told
 from pytest_drainwatch.asked import EXPECTED_ARMS, arms_of, named_arms
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
-    from pytest_drainwatch.core.scenario import ClusterNeeds, Scenario
+    from pytest_drainwatch.core.scenario import Scenario
     from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.progress import PytestProgress
     from pytest_drainwatch.stage import Stage
@@ -56,11 +58,14 @@ def dw_cluster(
 
     Override it, in any scope, to bring your own.
     """
-    needs = [_needs(request, asked) for asked in arms_of(request.node) or (scenario,)]
+    asked = [_applied(request, each) for each in arms_of(request.node) or (scenario,)]
+    measures_it = repeating.DESCRIBED.intersection(request.node.fixturenames)
     with _skipping_what_no_kernel_here_can():
-        for each in needs:  # before the first arm has cost a minute
-            dw_clusters.check(each)
-        with dw_clusters.lease(needs[0]) as cluster:
+        for each in asked:  # before the first arm has cost a minute
+            dw_clusters.check(each.cluster)
+        # Else it is held for what the test measures in its body, or arm by arm.
+        named = asked[0].id if measures_it else ""
+        with dw_clusters.lease(asked[0].cluster, named) as cluster:
             yield cluster
 
 
@@ -73,8 +78,18 @@ def scenario() -> Scenario:
 
 
 @pytest.fixture
+def dw_repeat(request: pytest.FixtureRequest) -> int:
+    """Which repeat of its test this is, from 0 on; 0 if it has none."""
+    return getattr(request, "param", 0)
+
+
+@pytest.fixture
 def dw_namespace(
-    request: pytest.FixtureRequest, dw_interrupts: None, dw_cluster: Cluster, scenario: Scenario
+    request: pytest.FixtureRequest,
+    dw_interrupts: None,
+    dw_cluster: Cluster,
+    scenario: Scenario,
+    dw_repeat: int,
 ) -> Iterator[Stage]:
     """A namespace of its own and an open recording, for one trial."""
     with _stage(request, dw_cluster, scenario) as stage:
@@ -104,12 +119,12 @@ def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
     """A measured trial of ``scenario``: judge it in the test's body."""
     from pytest_drainwatch.trial import measure
 
-    return session.announce(request, measure(dw_flows))
+    return told.announce(request, measure(dw_flows))
 
 
 @pytest.fixture
 def drainwatch(
-    request: pytest.FixtureRequest, dw_clusters: ClusterPool, dw_cluster: Cluster
+    request: pytest.FixtureRequest, dw_clusters: ClusterPool, dw_cluster: Cluster, dw_repeat: int
 ) -> Callable[[Scenario], Trial]:
     """Measure scenarios one after the other: ``drainwatch(Scenario(...)) -> Trial``.
 
@@ -137,6 +152,7 @@ def trials(
     arms: Sequence[Scenario],
     dw_clusters: ClusterPool,
     dw_cluster: Cluster,
+    dw_repeat: int,
 ) -> dict[str, Trial]:
     """Measured trials of ``arms``, by the arms' own names: compare them in the test's body."""
     from pytest_drainwatch.pool import refuse
@@ -163,9 +179,10 @@ def _cluster_for(
     if not pool.holds(given):
         yield given
         return
+    applied = _applied(request, asked)
     with (
         _skipping_what_no_kernel_here_can(),
-        pool.lease(_needs(request, asked)) as cluster,
+        pool.lease(applied.cluster, applied.id) as cluster,
     ):
         yield cluster
 
@@ -180,9 +197,9 @@ def _skipping_what_no_kernel_here_can() -> Iterator[None]:
         pytest.skip(str(error))
 
 
-def _needs(request: pytest.FixtureRequest, asked: Scenario) -> ClusterNeeds:
-    """What a scenario needs, the options given put over its own."""
-    return request.config.stash[session.RUN].settings.apply(asked).cluster
+def _applied(request: pytest.FixtureRequest, asked: Scenario) -> Scenario:
+    """A scenario with the options given put over its own values."""
+    return request.config.stash[session.RUN].settings.apply(asked)
 
 
 def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Trial:
@@ -193,37 +210,62 @@ def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario)
         deploy(stage) as probe,
         hold(probe) as held,
     ):
-        return session.announce(request, measure(held))
+        return told.announce(request, measure(held))
 
 
 @contextmanager
 def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
     from pytest_drainwatch.pool import refuse
-    from pytest_drainwatch.results import claim_folder
-    from pytest_drainwatch.trial import TrialVoid, prepare
+    from pytest_drainwatch.trial import prepare
 
     run = request.config.stash[session.RUN]
-    asked = run.settings.apply(asked)
+    asked = _applied(request, asked)
     refuse(cluster, asked.cluster)
+    repeat = repeating.repeat_of(request.node)
+    progress = _progress(request.config, f"{asked.id}[{repeating.label(repeat)}]")
+    with (
+        _turn(cluster, progress),
+        prepare(
+            cluster,
+            asked,
+            folder=_folder(run, asked, repeat),
+            keep=run.settings.keeps,
+            progress=progress,
+        ) as stage,
+    ):
+        header = stage.recorder.header
+        stage.recorder.header = replace(header, test=request.node.nodeid, repeat=repeat)
+        yield stage
+        stage.failed = stage.failed or request.node.stash.get(told.FAILED, False)
+
+
+@contextmanager
+def _turn(cluster: Cluster, progress: PytestProgress) -> Iterator[None]:
+    from pytest_drainwatch.trial import TrialVoid
+    from pytest_drainwatch.turns import TurnError, turn
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(turn(cluster, waiting=progress.phase))
+        except TurnError as error:
+            raise TrialVoid(str(error)) from error
+        yield
+
+
+def _folder(run: session.Run, asked: Scenario, repeat: int) -> Path:
+    from pytest_drainwatch.results import claim_folder
+    from pytest_drainwatch.trial import TrialVoid
+
     try:
-        folder = claim_folder(run.settings.out, run.run_id, asked.id)
+        return claim_folder(run.settings.out, run.run_id, asked.id, repeat)
     except OSError as error:
         raise TrialVoid(
             f"cannot create a results folder in {run.settings.out}: {error.strerror}; expected a "
             f"writable folder. Look at: ls -ld {run.settings.out}; or choose another --dw-out"
         ) from error
-    with prepare(
-        cluster,
-        asked,
-        folder=folder,
-        keep=run.settings.keeps,
-        progress=_progress(request.config),
-    ) as stage:
-        yield stage
-        stage.failed = stage.failed or request.node.stash.get(session.FAILED, False)
 
 
-def _progress(config: pytest.Config) -> PytestProgress:
+def _progress(config: pytest.Config, trial: str = "") -> PytestProgress:
     from pytest_drainwatch.progress import PytestProgress
 
-    return PytestProgress(config)
+    return PytestProgress(config, trial)

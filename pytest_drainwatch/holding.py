@@ -82,4 +82,5 @@ def _probers(flows: Flows, way: Way) -> Iterator[ProberConfig]:
                 port=port,
                 source_address=way.source(number),
                 interval_ns=interval_ns,
+                sparse_every=flows.sparse_every(interval_ns),
             )

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import asked, session
+from pytest_drainwatch import (
+    asked,
+    closing,
+    forecast,
+    gate,
+    listening,
+    planned,
+    repeating,
+    session,
+    told,
+)
 from pytest_drainwatch.fixtures import (
     arms,
     drainwatch,
@@ -22,6 +32,7 @@ from pytest_drainwatch.fixtures import (
     dw_interrupts,
     dw_namespace,
     dw_probe,
+    dw_repeat,
     scenario,
     trial,
     trials,
@@ -39,6 +50,7 @@ __all__ = [
     "dw_interrupts",
     "dw_namespace",
     "dw_probe",
+    "dw_repeat",
     "scenario",
     "trial",
     "trials",
@@ -57,26 +69,40 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     session.configure(config)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """xdist: workers write into the controller's run."""
-    node.workerinput["dw_run_id"] = node.config.stash[session.RUN].run_id
+    gate.check(config)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(listening.Listener(config), "drainwatch-listener")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     return session.header(config)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    # Last, so that ids end in the repeat's number.
+    repeating.parametrize(metafunc)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = repeating.in_turn(config, items)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     # Not pytest_collection_modifyitems: -k, --lf and other plugins deselect there.
-    asked.check_items(session.config, session.items)
+    config, items = session.config, session.items
+    asked.check_items(config, items)
+    if hasattr(config, "workerinput"):
+        items[:] = forecast.dealt(config, items)
+        planned.publish(config, planned.made(config, items))
+    else:
+        config.stash[planned.PLAN] = planned.made(config, items)
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    return asked.forecast(config, items)
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    return list(config.stash.get(planned.PLAN, planned.Plan()).words)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -86,7 +112,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    session.forget(item)
+    told.forget(item)
     asked.refuse(item)
 
 
@@ -95,7 +121,7 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    session.enrich(item, report)
+    told.enrich(item, report)
     return report
 
 
@@ -108,15 +134,20 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     return None
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    closing.finish(session)
+
+
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    session.summarise(terminalreporter)
+    closing.show(terminalreporter)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_json_runtest_metadata(item: pytest.Item) -> dict[str, object]:
-    return session.json_metadata(item)
+    return told.json_metadata(item)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_json_modifyreport(json_report: dict[str, object]) -> None:
-    json_report["drainwatch"] = {"schema": 1, "trials": session.json_trials(json_report)}
+    json_report["drainwatch"] = {"schema": 1, "trials": told.json_trials(json_report)}

@@ -17,6 +17,7 @@ from pytest_drainwatch.cluster import (
     choose_provider,
     open_cluster,
 )
+from pytest_drainwatch.cluster.embedded import starts
 from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.core.scenario.needs import in_words
 from pytest_drainwatch.settings import Settings
@@ -120,20 +121,27 @@ def _lives(cluster: Cluster) -> bool:
     return True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Member:
-    """An open cluster, how many trials use it, and what ends it."""
+    """An open cluster, how many leases use it, and what ends it.
 
+    ``spent_on`` is the scenario that was measured on it last. None: none was yet.
+    """
+
+    settings: ClusterSettings
     cluster: Cluster
     end: ExitStack
     users: int = 0
+    spent_on: str | None = None
 
 
 class ClusterPool:
     """Clusters by their settings, for as long as the context lasts.
 
-    ``keep`` is asked when the pool closes, about each cluster that is open then. One that
-    makes room for another is always closed: kept ones must not pile up beyond MOST_ALIVE.
+    ``Settings.fresh_cluster`` says what may share one: all trials of the session, repeats of
+    one scenario in a row, or none. ``keep`` is asked when the pool closes, about each cluster
+    that is open then. One that makes room for another is always closed: kept ones must not
+    pile up beyond MOST_ALIVE.
     """
 
     def __init__(
@@ -150,7 +158,7 @@ class ClusterPool:
         self._keep = keep
         self._closing = False
         # The least recently used one first.
-        self._members: dict[ClusterSettings, _Member] = {}
+        self._members: list[_Member] = []
 
     def __enter__(self) -> ClusterPool:
         return self
@@ -163,22 +171,27 @@ class ClusterPool:
 
         What an existing cluster is can be told once it was leased.
         """
-        wanted, _ = cluster_settings(self._settings, needs)
+        wanted = self._wanted(needs)
         check_settings(wanted)
-        member = self._members.get(wanted)
-        if member is not None:
-            refuse(member.cluster, needs)
+        for member in self._members:
+            if member.settings == wanted:
+                refuse(member.cluster, needs)
 
     @contextmanager
-    def lease(self, needs: ClusterNeeds) -> Iterator[Cluster]:
+    def lease(self, needs: ClusterNeeds, scenario: str = "") -> Iterator[Cluster]:
         """The cluster that ``needs`` ask for; it stays at least as long as the context.
+
+        ``scenario`` is the id of what will be measured on it. Without one it is only held:
+        a lease within this one, with a scenario, may still measure on it as on a fresh one.
+        Begins when no cluster starts on this machine, so that no start is in a trial's time.
 
         Raises ClusterError if it cannot be had or is not what is needed.
         """
-        wanted, _ = cluster_settings(self._settings, needs)
-        self._drop_if_dead(wanted)
-        member = self._members.pop(wanted, None)
+        wanted = self._wanted(needs)
+        self._drop_dead(wanted)
+        member = next((m for m in self._members if self._suits(m, wanted, scenario)), None)
         if member is None:
+            self._close_spent()
             self._close_idle(MOST_ALIVE - 1)
             end = ExitStack()
             cluster = end.enter_context(
@@ -190,42 +203,76 @@ class ClusterPool:
                     needs=needs,
                 )
             )
-            member = _Member(cluster, end)
-        self._members[wanted] = member
+            member = _Member(wanted, cluster, end)
+        else:
+            self._members.remove(member)
+        self._members.append(member)
         refuse(member.cluster, needs)
+        starts.wait_quiet(self._log)
+        if scenario:
+            member.spent_on = scenario
         member.users += 1
         try:
             yield member.cluster
         finally:
             member.users -= 1
+            if member.spent_on is None:
+                member.spent_on = ""  # whoever held it may have done anything to it
             self._close_idle(MOST_ALIVE)
 
     def holds(self, cluster: Cluster) -> bool:
         """Whether this is one of the pool's, and not one that somebody brought."""
-        return any(member.cluster is cluster for member in self._members.values())
+        return any(member.cluster is cluster for member in self._members)
 
     def close(self) -> None:
         """End or keep every cluster, whatever happens to the others."""
         self._closing = True
         with ExitStack() as all_of_them:
-            for member in self._members.values():
+            for member in self._members:
                 all_of_them.push(member.end)
             self._members.clear()
 
-    def _drop_if_dead(self, wanted: ClusterSettings) -> None:
+    def _wanted(self, needs: ClusterNeeds) -> ClusterSettings:
+        wanted, _ = cluster_settings(self._settings, needs)
+        fresh = self._settings.fresh_cluster
+        if fresh != "session" and wanted.provider != "embedded":
+            raise ClusterError(
+                f"--dw-fresh-cluster={fresh} asks for new clusters, and the {wanted.provider} one"
+                " is not ours to start anew: expected clusters that are made for the run"
+                " (--dw-cluster=embedded), or --dw-fresh-cluster=session"
+            )
+        return wanted
+
+    def _suits(self, member: _Member, wanted: ClusterSettings, scenario: str) -> bool:
+        """Whether a trial of ``scenario`` may have a cluster that is open already."""
+        if member.settings != wanted:
+            return False
+        match self._settings.fresh_cluster:
+            case "trial":
+                return member.spent_on is None
+            case "scenario":
+                return member.spent_on is None or member.spent_on == scenario != ""
+        return True
+
+    def _drop_dead(self, wanted: ClusterSettings) -> None:
         """One cluster's death must not be that of every later trial."""
-        member = self._members.get(wanted)
-        if member is None or member.users or _lives(member.cluster):
-            return
-        self._log(f"cluster {member.cluster.name} has died; starting another one")
-        del self._members[wanted]
-        member.end.close()
+        for member in list(self._members):
+            if member.settings != wanted or member.users or _lives(member.cluster):
+                continue
+            self._log(f"cluster {member.cluster.name} has died; starting another one")
+            self._members.remove(member)
+            member.end.close()
+
+    def _close_spent(self) -> None:
+        """Close what no trial uses and none may use: a fresh one is about to be started."""
+        if self._settings.fresh_cluster != "session":
+            self._close_idle(0)
 
     def _close_idle(self, most: int) -> None:
         """Close what no trial uses, the least recently used first, until ``most`` are left."""
-        idle = [key for key, member in self._members.items() if not member.users]
-        for key in idle[: max(0, len(self._members) - most)]:
-            member = self._members.pop(key)
+        idle = [member for member in self._members if not member.users]
+        for member in idle[: max(0, len(self._members) - most)]:
+            self._members.remove(member)
             if self._settings.keep != "never":
                 self._log(
                     f"cluster {_in_words(member.cluster)} makes room for another one: what was "

@@ -7,34 +7,46 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.relay import Kind, Sender
 
 log = logging.getLogger("pytest_drainwatch.trial")
 STATUS_EVERY_S = 1.0
+SENDER = pytest.StashKey[Sender]()
+
+
+class Screen(Protocol):
+    """Where progress is shown."""
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+
+    def status(self, text: str) -> None:
+        """What takes the place of the last status."""
 
 
 class PytestProgress:
-    """Phases with ``-v``, flow counts on a terminal with ``-v``; all phases to the log."""
+    """Phases with ``-v``, flow counts on a terminal with ``-v``; all phases to the log.
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
-        self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
+    ``trial`` names the trial where several are measured at once, by workers of xdist.
+    """
+
+    def __init__(self, config: pytest.Config, trial: str = "") -> None:
         self._quiet = config.get_verbosity() < 0
         self._verbose = config.get_verbosity() > 0
-        self._live = self._verbose and bool(self._terminal and self._terminal.isatty)
+        self._screen, self._live = _screen(config, trial)
         self._status_at = 0.0
-        self._showing = False
         self._phase = ""
 
     def line(self, text: str) -> None:
         """Something that a person must know, such as what was kept; silent in ``-q``."""
         log.info(text)
         if not self._quiet:
-            self._write(f"drainwatch: {text}")
+            self._screen.line(text)
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
         """A phase begins: shown with ``-v``."""
@@ -42,21 +54,47 @@ class PytestProgress:
         self._status_at = 0.0
         log.info("phase %s", name)
         if self._verbose:
-            self._write(f"drainwatch: {name}{_about(expected_ns)}")
+            self._screen.line(f"{name}{_about(expected_ns)}")
 
     def status(self, text: str) -> None:
         """Flow counts, rewritten in place on a terminal."""
         now = time.monotonic()
-        if not self._live or now - self._status_at < STATUS_EVERY_S:
+        if not self._verbose or not self._live or now - self._status_at < STATUS_EVERY_S:
             return
         self._status_at = now
-        with self._uncaptured():
-            self._terminal.rewrite(f"drainwatch: {self._phase}: {text}", erase=True)
-        self._showing = True
+        self._screen.status(f"{self._phase}: {text}")
 
-    def _write(self, text: str) -> None:
+
+def _screen(config: pytest.Config, trial: str) -> tuple[Screen, bool]:
+    """Where this process shows progress, and whether that is a terminal."""
+    told = getattr(config, "workerinput", {})
+    if "dw_relay" in told:
+        return _Far(_sender(config), trial), bool(told.get("dw_isatty"))
+    terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return _Near(config, terminal), bool(terminal and terminal.isatty)
+
+
+def _sender(config: pytest.Config) -> Sender:
+    """One for the whole worker."""
+    if SENDER not in config.stash:
+        told: dict[str, str] = config.workerinput  # type: ignore[attr-defined]
+        config.stash[SENDER] = Sender(told["dw_relay"], told["workerid"])
+        config.add_cleanup(config.stash[SENDER].close)
+    return config.stash[SENDER]
+
+
+class _Near:
+    """This process's own terminal, if it has one."""
+
+    def __init__(self, config: pytest.Config, terminal: Any) -> None:
+        self._terminal = terminal
+        self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
+        self._showing = False
+
+    def line(self, text: str) -> None:
         if self._terminal is None:
             return
+        text = f"drainwatch: {text}"
         with self._uncaptured():
             if self._showing:  # take the place of the status line
                 self._terminal.rewrite(text, erase=True)
@@ -66,6 +104,11 @@ class PytestProgress:
                 self._terminal.ensure_newline()
                 self._terminal.write_line(text)
 
+    def status(self, text: str) -> None:
+        with self._uncaptured():
+            self._terminal.rewrite(f"drainwatch: {text}", erase=True)
+        self._showing = True
+
     @contextmanager
     def _uncaptured(self) -> Iterator[None]:
         if self._capture is None:
@@ -73,6 +116,20 @@ class PytestProgress:
             return
         with self._capture.global_and_fixture_disabled():
             yield
+
+
+class _Far:
+    """The terminal of the controller whose worker this is."""
+
+    def __init__(self, send: Sender, trial: str) -> None:
+        self._send = send
+        self._trial = f"{trial}: " if trial else ""
+
+    def line(self, text: str) -> None:
+        self._send(Kind.LINE, self._trial + text)
+
+    def status(self, text: str) -> None:
+        self._send(Kind.STATUS, self._trial + text)
 
 
 class PlainProgress:

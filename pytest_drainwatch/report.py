@@ -11,6 +11,7 @@ from pytest_drainwatch.core.recording import Header
 
 # Differences of 64-bit stamps have 20; what has more cannot be shown in milliseconds.
 MAX_DIGITS = 40
+SCHEMAS = ("report", "recording", "summary")
 
 
 class ReportError(ValueError):
@@ -62,7 +63,7 @@ def loads(text: str) -> Report:
 
 
 def schema(which: str) -> dict[str, Any]:
-    """The JSON Schema of ``report`` or of ``recording`` (one line of it)."""
+    """The JSON Schema of ``report``, of ``recording`` (one line of it) or of ``summary``."""
     if which == "report":
         return _titled(_adapter(Report).json_schema(mode="serialization"), "report.json")
     if which == "recording":
@@ -82,7 +83,11 @@ def schema(which: str) -> dict[str, Any]:
         definitions = {**header.pop("$defs", {}), **line.pop("$defs", {})}
         both = {"anyOf": [header, line], "$defs": definitions}
         return _titled(both, "one line of recording.jsonl: the header first, then observations")
-    raise ReportError(f"no schema {which!r}, expected one of: report, recording")
+    if which == "summary":
+        from pytest_drainwatch.core.repeats.summary import Summary
+
+        return _titled(_adapter(Summary).json_schema(mode="serialization"), "summary.json")
+    raise ReportError(f"no schema {which!r}, expected one of: {', '.join(SCHEMAS)}")
 
 
 def _sane(digits: str) -> int:

@@ -5,13 +5,54 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+_RUN_ID = re.compile(r"(\d{8}T\d{6}Z)-(\d{1,10})")
+_ATTEMPT = re.compile(r"(r(\d{2,9}))(?:\.(\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunId:
+    """What the name of a run's folder says: when it began, and in which process."""
+
+    began: datetime
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What the name of a trial's folder says. ``first`` is the name of the first attempt's."""
+
+    repeat: int
+    attempt: int
+    first: str
 
 
 def new_run_id() -> str:
     """Names a run by its start and its process, so that parallel runs never meet."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+
+
+def run_of(name: str) -> RunId | None:
+    """Reads a name as :func:`new_run_id` gives it; None if it is no such name."""
+    found = _RUN_ID.fullmatch(name)
+    if found is None or not name.isascii():
+        return None
+    try:
+        began = datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:  # month 13
+        return None
+    return RunId(began=began, pid=int(found[2]))
+
+
+def attempt_of(name: str) -> Attempt | None:
+    """Reads a name as :func:`claim_folder` gives it; None if it is no such name."""
+    found = _ATTEMPT.fullmatch(name)
+    if found is None or not name.isascii():
+        return None
+    return Attempt(repeat=int(found[2]), attempt=int(found[3] or 1), first=found[1])
 
 
 def claim_folder(out: Path, run_id: str, scenario_id: str, repeat: int = 0) -> Path:

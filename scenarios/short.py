@@ -48,15 +48,25 @@ def window_s(trial: Trial) -> float:
     An attempt in every interval, and one of as many as there are endpoints meets that pod.
     """
     found, app = trial.new_connections, trial.scenario.app
-    interval_s = (trial.scenario.flows.probe_interval_ns or 0) / NS_PER_S
+    failed_s = sum(part.failed * (part.interval_ns or 0) for part in found.by_interval) / NS_PER_S
     pods = len(trial.report.trial.trigger.targets)
-    return found.failed * interval_s * app.replicas / pods
+    return failed_s * app.replicas / pods
 
 
 def undisturbed(trials: Iterable[Trial]) -> bool:
     """Whether the machine was quiet enough for what failed to be the trigger's doing."""
     for trial in trials:
         assert not trial.report.trial.degraded, f"{trial.scenario.id}: too busy to tell"
+    return True
+
+
+def unstalled(trial: Trial) -> bool:
+    """Whether the instrument itself ran throughout: from the settle time on, until the end."""
+    found = [s for s in trial.report.trial.stalls if s.at_ns[1] > -trial.scenario.settle_ns]
+    assert not found, (
+        f"{len(found)} stall(s), such as: {found[0].detail}, {duration(found[0].at_ns)} after the "
+        "trigger. This machine carries fewer trials at once: lower -n"
+    )
     return True
 
 

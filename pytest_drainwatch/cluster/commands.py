@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_drainwatch.cluster import PROXY_MODES, ClusterError, ClusterSettings
 from pytest_drainwatch.option_values import milliseconds
-from pytest_drainwatch.output import CANNOT, DONE
+from pytest_drainwatch.output import CANNOT, DONE, fail, write, write_json
 
 DEFAULT_NAME = "drainwatch"
 _DEFAULTS = ClusterSettings()
@@ -104,10 +104,9 @@ def _or_cannot(command: Command) -> Command:
         try:
             return command(arguments)
         except ClusterError as error:
-            print(f"drainwatch: {error}", file=sys.stderr)
+            return fail(CANNOT, str(error))
         except KeyboardInterrupt:
-            print("drainwatch: interrupted; nothing is left running", file=sys.stderr)
-        return CANNOT
+            return fail(CANNOT, "interrupted; nothing is left running")
 
     return run
 
@@ -142,10 +141,11 @@ def _up(arguments: argparse.Namespace) -> int:
     cluster = start_embedded(settings, why="drainwatch cluster up", log=_say, name=arguments.name)
     cluster.detach()
     if arguments.json:
-        print(json.dumps(_find(arguments.name)[0], indent=1))
+        write_json(json.dumps(_find(arguments.name)[0], indent=1) + "\n")
     else:
-        print(f"# cluster {cluster.name} runs until: drainwatch cluster down --name {cluster.name}")
-        print(f"export KUBECONFIG={cluster.kubeconfig}")
+        end = f"drainwatch cluster down --name {cluster.name}"
+        write(f"# cluster {cluster.name} runs until: {end}\n")
+        write(f"export KUBECONFIG={cluster.kubeconfig}\n")
     return DONE
 
 
@@ -154,21 +154,21 @@ def _down(arguments: argparse.Namespace) -> int:
 
     records.stop(arguments.name)
     if arguments.json:
-        print(json.dumps({"name": arguments.name, "running": False}))
+        write_json(json.dumps({"name": arguments.name, "running": False}) + "\n")
     else:
-        print(f"cluster {arguments.name} is gone")
+        write(f"cluster {arguments.name} is gone\n")
     return DONE
 
 
 def _list(arguments: argparse.Namespace) -> int:
     found = _find(arguments.name)
     if arguments.json:
-        print(json.dumps(found, indent=1))
+        write_json(json.dumps(found, indent=1) + "\n")
     elif not found:
-        print("no embedded cluster runs. Start one: drainwatch cluster up")
+        write("no embedded cluster runs. Start one: drainwatch cluster up\n")
     else:
         for entry in found:
-            print(_line(entry))
+            write(_line(entry) + "\n")
     return DONE
 
 

@@ -140,6 +140,8 @@ def derive(recording: Recording) -> Report:
             integrity=integrity,
             mechanism=tuple(shown(look, start.t0_ns) for look in looks),
             degraded=tuple(notes.degraded(flows, tried, seen, changes)),
+            test=header.test,
+            repeat=header.repeat,
         ),
     )
 

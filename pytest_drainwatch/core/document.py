@@ -286,6 +286,7 @@ class TrialReport:
     ``new_connections``: one for each prober; none if no new connections were tried.
     ``mechanism``: what the node's conntrack and kube-proxy held, at each look.
     ``degraded`` says in what our own machine fell short: what was measured still holds.
+    ``test`` and ``repeat``: the test that measured it, and which of its repeats it is.
     """
 
     id: str
@@ -310,6 +311,8 @@ class TrialReport:
     integrity: Integrity | None = None
     degraded: tuple[str, ...] = ()
     mechanism: tuple[Snapshot, ...] = ()
+    test: str | None = None
+    repeat: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ _MAX_INTEGER = 2**63 - 1
 
 def integer(value: object, default: int = 0) -> int:
     """The integer, or ``default`` for anything else."""
-    found = integer_or_none(value)
-    return default if found is None else found
+    return value if type(value) is int and -_MAX_INTEGER <= value <= _MAX_INTEGER else default
 
 
 def integer_or_none(value: object) -> int | None:

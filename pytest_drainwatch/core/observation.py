@@ -77,14 +77,16 @@ class Event(StrEnum):
     AGENT_THROTTLED = "agent_throttled"  # throttled_ns, periods; at = [read, next read of cpu.stat]
     HOST_SUSPENDED = "host_suspended"  # suspended_ns; at = [tick before it, tick after it]
     AGENT_SENDING = "agent_sending"  # proto, rate_hz: planned, flows: that had a slot, sends,
-    #                                  missed_slots, late_p50_ns, late_p99_ns, late_max_ns;
+    #                                  missed_slots, late_p50_ns, late_p99_ns, late_max_ns,
+    #                                  quantum_ns: it looks again after that, at the latest;
     #                                  at = a stretch of one density
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
     NEW_CONNECTIONS = "new_connections"  # subject = the prober: tcp-new, udp-new; a run of attempts
     #                                  in the order of their slots that went the same way: result
     #                                  (core/probing/result), first_slot; if there are any:
-    #                                  responder, errno; if it is more than one attempt: last_slot,
+    #                                  responder, errno, every: each so many-th slot was tried
+    #                                  (absent: all); if it is more than one attempt: last_slot,
     #                                  count (fewer than slots: the others were missed), first_ns,
     #                                  last_ns: when the first and the last were begun,
     #                                  first_took_ns, last_took_ns, took_min_ns, took_max_ns: from
@@ -93,7 +95,8 @@ class Event(StrEnum):
     #                                  epoch_ns + n * period_ns, patience_ns, source,
     #                                  ports_round_ns: until a source port is used again, attempts,
     #                                  missed_slots, unfinished, late_p50_ns, late_p99_ns,
-    #                                  late_max_ns
+    #                                  late_max_ns, stretches: of one density each: at, every,
+    #                                  attempts, missed_slots and late_... of it
 
     # --- the node's network: what its kernel and kube-proxy hold, ----------
     CONNTRACK = "conntrack"  # occasion (core/mechanism), entries: [{proto, src, sport, dst, dport,

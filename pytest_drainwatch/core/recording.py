@@ -20,7 +20,7 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 RECORDING_SCHEMA = 1
 # Ours need 6; readers of JSON give up at 200 or later, each at a depth of its own.
 MAX_NESTING = 64
-_TEXTS = ("drainwatch_version", "git_commit", "trial_id", "wall_clock_start", "clock")
+_TEXTS = ("drainwatch_version", "git_commit", "trial_id", "wall_clock_start", "clock", "test")
 
 
 class RecordingError(ValueError):
@@ -32,7 +32,9 @@ class Header:
     """What was true before anything happened.
 
     ``wall_clock_start`` is the only wall time of a trial (RFC 3339), ``clock``
-    the id of the harness's clock, ``scenario`` the scenario's fields.
+    the id of the harness's clock, ``scenario`` the scenario's fields. ``test`` is the node
+    id of the test that measured it, ``repeat`` which of its repeats this is, from 0 on;
+    None: not known, as in recordings of older versions.
     """
 
     recording_schema: int = RECORDING_SCHEMA
@@ -43,6 +45,8 @@ class Header:
     clock: str
     scenario: Mapping[str, object]
     environment: Mapping[str, object] = field(default_factory=dict)
+    test: str | None = None
+    repeat: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class Recording:
 
 def dump_header(header: Header) -> str:
     """The header as one JSON line, without the line feed."""
-    return _dumps({name: getattr(header, name) for name in Header.__slots__})
+    fields = {name: getattr(header, name) for name in Header.__slots__}
+    return _dumps({name: value for name, value in fields.items() if value is not None})
 
 
 def dump_observation(seen: Observation) -> str:
@@ -147,6 +152,8 @@ def _load_header(line: str) -> Header:
                 raise ValueError(f"{name!r} is not an object")
         for name in _TEXTS:
             _text(raw, name)
+        if "repeat" in raw and (type(raw["repeat"]) is not int or raw["repeat"] < 0):
+            raise ValueError(f"'repeat' is a number from 0 on, got {raw['repeat']!r}")
         return Header(**{name: raw[name] for name in Header.__slots__ if name in raw})
     except RecordingError:
         raise

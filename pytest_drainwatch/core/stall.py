@@ -45,8 +45,8 @@ class Stalls:
 
         Its upper end stays: by then the event was known.
         """
-        starts = [pause.lo for pause in _overlapping(self.paused, at)]
-        return Interval(min([at.lo, *starts]), at.hi)
+        pauses = _overlapping(self.paused, at)
+        return Interval(min(at.lo, pauses[0].lo), at.hi) if pauses else at
 
     def delayed(self, at: Interval) -> Interval:
         """``at`` forward to the end of the stall that it overlaps.
@@ -54,8 +54,8 @@ class Stalls:
         For what we do ourselves: a send whose stamp is followed by a stall may have gone
         out at its end.
         """
-        ends = [pause.hi for pause in _overlapping(self.paused, at)]
-        return Interval(at.lo, max([at.hi, *ends]))
+        pauses = _overlapping(self.paused, at)
+        return Interval(at.lo, max(at.hi, pauses[-1].hi)) if pauses else at
 
     def slept(self, at: Interval) -> bool:
         """Whether the machine was suspended somewhere in ``at``."""
@@ -75,6 +75,8 @@ def stalls_of(seen: Iterable[Observation]) -> Stalls:
 
 
 def _overlapping(stretches: tuple[Interval, ...], at: Interval) -> tuple[Interval, ...]:
+    if not stretches:
+        return stretches
     first = bisect_left(stretches, at.lo, key=lambda stretch: stretch.hi)
     last = first
     while last < len(stretches) and stretches[last].lo <= at.hi:

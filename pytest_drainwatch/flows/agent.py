@@ -19,6 +19,8 @@ import gc
 import json
 import os
 import signal
+from contextlib import suppress
+from dataclasses import asdict
 from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import Interval
@@ -41,6 +43,8 @@ def main() -> int:
     """Run the agent."""
     # Ctrl-C reaches the whole process group; when to stop is the conductor's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(PermissionError):  # it leads one already
+        os.setsid()  # a session of its own can be given a share of its own
     status = StatusPipe(STDOUT)
     lines = _Lines(STDIN)
     try:
@@ -68,7 +72,9 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     loop = asyncio.SelectorEventLoop(selector)
     recorder = Recorder(config.record, loop)
     health = Health(recorder.write)
-    nice = limits.raise_priority(config.agents * config.sends_per_s)
+    nice = limits.raise_priority()
+    sparse = limits.stand(config.all_sends_per_s(dense=False))
+    dense = limits.stand(config.all_sends_per_s(dense=True))  # until a plan comes
     now_ns = monotonic_ns()
     recorder.write(
         Observation(
@@ -84,7 +90,8 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
                 "udp_sparse_rate_hz": config.rate_hz("udp", dense=False),
                 "descriptors": descriptors,
                 "nice": nice,
-                "scheduler": limits.scheduler(),
+                **asdict(dense),
+                **{f"sparse_{name}": value for name, value in asdict(sparse).items()},
                 "cpu_stat": health.cpu_stat,
             },
         )

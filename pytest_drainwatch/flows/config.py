@@ -75,15 +75,17 @@ class AgentConfig:
         sparse = self.tcp_sparse_rate_hz if proto == "tcp" else self.udp_sparse_rate_hz
         return most if dense or sparse is None else sparse
 
-    @property
-    def sends_per_s(self) -> float:
-        """How many requests go out a second at the dense rates, and attempts: what the
-        real-time guard goes by (limits.py), where an attempt counts as one of them.
+    def sends_per_s(self, *, dense: bool) -> float:
+        """How many requests go out a second, and attempts, each of which counts as one."""
+        ends = (("tcp", self.tcp), ("udp", self.udp), ("udp", self.udp_one_way))
+        sends = sum(end.flows * self.rate_hz(proto, dense=dense) for proto, end in ends if end)
+        return sends + sum(p.attempts_per_s(dense=dense) for p in self.probers)
+
+    def all_sends_per_s(self, *, dense: bool) -> float:
+        """The same of all agents, as if each were in such a stretch now: what the real-time
+        guard goes by (limits.py).
         """
-        rates = (self.tcp_rate_hz, self.udp_rate_hz, self.udp_rate_hz)
-        ends = (self.tcp, self.udp, self.udp_one_way)
-        sends = sum(end.flows * rate for end, rate in zip(ends, rates, strict=True) if end)
-        return sends + sum(p.attempts_per_s for p in self.probers)
+        return self.agents * self.sends_per_s(dense=dense)
 
 
 def parse_config(line: str) -> AgentConfig:

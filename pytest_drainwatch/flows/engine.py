@@ -26,6 +26,7 @@ from pytest_drainwatch.flows.probing.prober import Probers
 from pytest_drainwatch.flows.recorder import Recorder
 from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.status import Census, Phase, StatusPipe, as_json
+from pytest_drainwatch.flows.tempo import Tempo
 
 POSTPONED_PER_TURN = 4
 STATUS_S = 0.15
@@ -61,7 +62,9 @@ class Engine:
         self._status = status
         self._health = health
         self._pacer = Pacer(config, loop)
-        self._probers = Probers(config.probers, loop, recorder.write)
+        densities = self._pacer.densities
+        self._tempo = Tempo(config, densities, selector, loop)
+        self._probers = Probers(config.probers, densities, loop, recorder.write)
         self._change_due = False
         self._survey: Iterator[dict[str, object] | None] | None = None
         self._postponed: deque[Callable[[], None]] = deque()
@@ -105,7 +108,7 @@ class Engine:
         elif self.error is None:
             self.phase = Phase.HOLDING
             # Not before: attempts beside hundreds of dials would measure those.
-            self._probers.start(self._pacer.epoch_ns)
+            self._probers.start()
             self._write_status()
         if self.error is None:
             await stopping
@@ -124,8 +127,10 @@ class Engine:
         self._stopping.set()
 
     def plan(self, dense: Sequence[Interval]) -> None:
-        """From now on send densely within ``dense``, else sparsely."""
+        """From now on send, try and look densely within ``dense``, else sparsely."""
         self._pacer.plan(dense)
+        self._probers.replanned()
+        self._tempo.follow()
 
     def complain(self, error: AgentError) -> None:
         """Tell the conductor about an error that ends nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch.flows.config import AgentConfig
@@ -19,6 +20,8 @@ REALTIME_PRIORITY = 1
 # Who needs more must not take it from what is measured, which may run on the same cores: its
 # delays would look like the workload's own, and no stall of ours would tell.
 REALTIME_SENDS_PER_S_AND_CORE = 1000
+# Half of each core: a larger share than others leaves them that much at least.
+SHARED_SENDS_PER_S_AND_CORE = 2000
 
 
 def raise_descriptors() -> int:
@@ -29,26 +32,59 @@ def raise_descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def raise_priority(sends_per_s: float) -> int:
-    """Be scheduled before others, where that is allowed; returns the nice value.
-
-    A nice value is a share, and no promise to run soon: who wakes may wait for
-    milliseconds until somebody else's slice is over. A real-time policy is one, for
-    agents that need little: ``sends_per_s`` is what all on this machine send.
-    """
+def raise_priority() -> int:
+    """Get a larger share than others, where that is allowed; returns the nice value."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
-    if sends_per_s <= REALTIME_SENDS_PER_S_AND_CORE * len(os.sched_getaffinity(0)):
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
     with contextlib.suppress(OSError):  # timers otherwise fire up to 50 us late
         Path("/proc/self/timerslack_ns").write_text("1000")
     return os.getpriority(os.PRIO_PROCESS, 0)
 
 
-def scheduler() -> str:
-    """By which policy this process is scheduled: ``rr`` where real time was allowed."""
-    return "rr" if os.sched_getscheduler(0) == os.SCHED_RR else "other"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How this process stands among others: ``rr`` (real time) or ``other``, and the nice value
+    of its session; None where the kernel does not group tasks by session.
+    """
+
+    scheduler: str
+    session_nice: int | None
+
+
+def stand(sends_per_s: float) -> Standing:
+    """Take the standing that is right for what all agents on this machine send; returns it.
+
+    A nice value is no promise to run soon: who wakes may wait for milliseconds until
+    somebody else's slice is over. A real-time policy is one, for agents that need little.
+    Those that need more get a larger share, and those that need too much a fair one.
+    """
+    per_core = sends_per_s / len(os.sched_getaffinity(0))
+    realtime = per_core <= REALTIME_SENDS_PER_S_AND_CORE
+    policy, priority = (os.SCHED_RR, REALTIME_PRIORITY) if realtime else (os.SCHED_OTHER, 0)
+    with contextlib.suppress(OSError):
+        if os.sched_getscheduler(0) != policy:
+            os.sched_setscheduler(0, policy, os.sched_param(priority))
+    return Standing(
+        scheduler="rr" if os.sched_getscheduler(0) == os.SCHED_RR else "other",
+        session_nice=_session(NICE if per_core <= SHARED_SENDS_PER_S_AND_CORE else 0),
+    )
+
+
+def _session(nice: int) -> int | None:
+    """Give this process's session that nice value, where it may; returns the one it has.
+
+    Where the kernel groups tasks by session (``sched_autogroup_enabled``) a nice value of a
+    process counts among those of its session alone. Nothing is changed unless this process
+    leads its session: it may be somebody else's.
+    """
+    group = Path("/proc/self/autogroup")
+    with contextlib.suppress(OSError):
+        if os.getsid(0) == os.getpid():
+            group.write_text(str(nice))
+    try:
+        return int(group.read_text().rpartition("nice ")[2])
+    except (OSError, ValueError):
+        return None
 
 
 def check(config: AgentConfig, descriptors: int) -> None:

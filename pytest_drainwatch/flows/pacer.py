@@ -9,9 +9,11 @@ from time import monotonic_ns
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows.config import AgentConfig
+from pytest_drainwatch.flows.density import Densities
 from pytest_drainwatch.flows.flow import Flow
 from pytest_drainwatch.flows.lateness import Book
 from pytest_drainwatch.flows.schedule import Cadence, Schedule
+from pytest_drainwatch.flows.tempo import quantum_ns
 
 SENDS_PER_TURN = 64  # then the sockets are polled again
 REPLANNED_PER_TURN = 256  # a new plan for thousands of flows must not be a stall
@@ -29,9 +31,9 @@ class Pacer:
         self._replanning = False
 
     @property
-    def epoch_ns(self) -> int:
-        """Where the grids of all densities have their origin."""
-        return self._schedule.epoch_ns
+    def densities(self) -> Densities:
+        """The stretches of the plan; the grids of all have their origin at its epoch."""
+        return self._schedule.densities
 
     def cadence(self, proto: str) -> Cadence:
         """How far apart the slots of that transport's flows are."""
@@ -60,13 +62,19 @@ class Pacer:
         config = self._config
         ends = (("tcp", config.tcp), ("udp", config.udp), ("udp", config.udp_one_way))
         protos = dict.fromkeys(proto for proto, end in ends if end is not None and end.flows)
-        for stretch in schedule.stretches(end_ns):
+        for stretch in schedule.densities.until(end_ns):
             at = Interval(stretch.lo_ns, min(stretch.hi_ns, end_ns))
             for proto in protos:
                 book = stretch.book(proto)
                 whole.add(book)
                 rate_hz = self._config.rate_hz(proto, dense=stretch.dense)
-                told = {"proto": proto, "rate_hz": rate_hz, "flows": book.flows, **book.told()}
+                told = {
+                    "proto": proto,
+                    "rate_hz": rate_hz,
+                    "quantum_ns": quantum_ns(stretch),
+                    "flows": book.flows,
+                    **book.told(),
+                }
                 yield _observation(Event.AGENT_SENDING, at, told)
         yield _observation(Event.AGENT_SUMMARY, Interval(schedule.epoch_ns, end_ns), whole.told())
 

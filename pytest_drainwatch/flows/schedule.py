@@ -12,16 +12,15 @@ would measure the burst.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.flows.density import Densities, Stretch
 from pytest_drainwatch.flows.lateness import Book
 
 GOLDEN_64 = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
-FOREVER_NS = 2**63 - 1
 
 
 def phase_ns(index: int, period_ns: int) -> int:
@@ -49,24 +48,6 @@ class Sender(Protocol):
     sending: bool
     proto: str
     cadence: Cadence
-
-
-class Stretch:
-    """Time ``[lo, hi)`` in which all flows keep one density, and what was sent in it."""
-
-    __slots__ = ("books", "dense", "hi_ns", "lo_ns", "next")
-
-    def __init__(self, lo_ns: int, hi_ns: int, dense: bool) -> None:
-        self.lo_ns, self.hi_ns, self.dense = lo_ns, hi_ns, dense
-        self.next: Stretch | None = None  # None: this one never ends
-        self.books: dict[str, Book] = {}
-
-    def book(self, proto: str) -> Book:
-        """The books of one transport."""
-        found = self.books.get(proto)
-        if found is None:
-            found = self.books[proto] = Book()
-        return found
 
 
 class Due(NamedTuple):
@@ -97,7 +78,7 @@ class Schedule:
 
     def __init__(self, epoch_ns: int) -> None:
         self.epoch_ns = epoch_ns
-        self._first = Stretch(epoch_ns, FOREVER_NS, dense=True)  # until a plan comes
+        self.densities = Densities(epoch_ns)
         self._heap: list[tuple[int, int, _Turn]] = []
         self._turns: list[_Turn] = []
         self._pushes = 0
@@ -108,7 +89,7 @@ class Schedule:
         """Let ``flow`` send from its next slot on."""
         turn = _Turn(flow, index, now_ns, self._plan)
         self._turns.append(turn)
-        slot_ns, turn.stretch = self._next(turn, now_ns, self._first)
+        slot_ns, turn.stretch = self._next(turn, now_ns, self.densities.first)
         self._push(turn, slot_ns)
 
     @property
@@ -143,19 +124,7 @@ class Schedule:
 
         To be followed by calls of :meth:`settle` until it says that it is done.
         """
-        last = self._first
-        while last.next is not None and last.hi_ns <= now_ns:
-            last = last.next
-        now_ns = max(now_ns, last.lo_ns)
-        last.hi_ns, last.next = now_ns, None
-        for lo_ns, hi_ns, is_dense in _cut(dense, now_ns):
-            if last.dense is is_dense:
-                last.hi_ns = hi_ns
-            elif last.lo_ns == last.hi_ns:  # nothing of it is left
-                last.hi_ns, last.dense = hi_ns, is_dense
-            else:
-                last.next = Stretch(lo_ns, hi_ns, is_dense)
-                last = last.next
+        self.densities.replan(dense, now_ns)
         self._plan += 1
         self._unsettled = len(self._turns)
 
@@ -174,19 +143,12 @@ class Schedule:
                 self._settle_one(turn)
         return not self._unsettled
 
-    def stretches(self, end_ns: int) -> Iterator[Stretch]:
-        """What was planned up to ``end_ns``."""
-        stretch: Stretch | None = self._first
-        while stretch is not None and stretch.lo_ns < end_ns:
-            yield stretch
-            stretch = stretch.next
-
     def _settle_one(self, turn: _Turn) -> bool:
         """Whether the current plan gives the flow another next slot."""
         turn.plan = self._plan
         before_ns = turn.slot_ns
         # The past does not change with a plan: a slot that was due before it stays.
-        slot_ns, turn.stretch = self._next(turn, turn.taken_ns + 1, self._first)
+        slot_ns, turn.stretch = self._next(turn, turn.taken_ns + 1, self.densities.first)
         if slot_ns == before_ns:
             return False
         self._push(turn, slot_ns)
@@ -234,14 +196,3 @@ class Schedule:
             turn.book = stretch.book(turn.flow.proto)
             turn.book.flows += 1
         return turn.book
-
-
-def _cut(dense: Iterable[Interval], from_ns: int) -> Iterator[tuple[int, int, bool]]:
-    """All time from ``from_ns`` on, as ``(lo, hi, dense)`` one after the other."""
-    edges = [from_ns]
-    for at in dense:
-        edges += [max(at.lo, from_ns), max(at.hi, from_ns)]
-    edges.append(FOREVER_NS)
-    for number, (lo_ns, hi_ns) in enumerate(pairwise(edges)):
-        if lo_ns < hi_ns:
-            yield lo_ns, hi_ns, number % 2 == 1

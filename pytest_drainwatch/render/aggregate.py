@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
-from pytest_drainwatch.core.repeats.aggregate import (
+from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.interval import Bounds
+from pytest_drainwatch.core.repeats.document import (
     Aggregate,
     BracketMs,
     MetricSummary,
     ScenarioSummary,
+    TallySummary,
 )
+from pytest_drainwatch.core.repeats.metrics import Tally
 from pytest_drainwatch.render.terminal import NOT_MEASURED, table
 
+TALLY_COLUMNS = ("COUNT", "MEASURED", "MIN", "MEDIAN", "MAX")
 COLUMNS = ("METRIC (ms)", "MEASURED", "MIN", "MEDIAN", "MAX", "THE MEDIAN IS REALLY")
 
 
@@ -37,11 +42,47 @@ def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[s
     rows = [
         _row(name.removesuffix("_ms"), metric, count) for name, metric in scenario.metrics.items()
     ]
+    yield from (f"  {group}: {ends}" for group, ends in fates(scenario))
     yield from table([COLUMNS, *rows], right=(1, 2, 3, 4))
+    if scenario.tallies:
+        counted = [
+            (name, f"{found.observed}/{count}", *numbers(found))
+            for name, found in tallies(scenario)
+        ]
+        yield from table([TALLY_COLUMNS, *counted], right=(1, 2, 3, 4))
     yield from (f"  repeats differ: {text}" for text in scenario.disagreements)
     yield from (f"  {text}" for text in _confidence(scenario))
     yield from (f"  note: {text}" for text in scenario.notes if text not in said_once)
     yield ""
+
+
+def fates(scenario: ScenarioSummary) -> Iterator[tuple[str, str]]:
+    """How the flows of each role and transport ended, over all repeats."""
+    groups: dict[str, list[str]] = {}
+    for fate in sorted(scenario.fates, key=lambda fate: -fate.total):
+        said = f"{fate.total} {fate.outcome} by {fate.mechanism}"
+        groups.setdefault(fate.group, []).append(said)
+    yield from ((group, ", ".join(groups[group])) for group in sorted(groups))
+
+
+def tallies(scenario: ScenarioSummary) -> Iterator[tuple[str, TallySummary]]:
+    """Without that of bystanders where there were none: nothing could be lost then."""
+    bystanders = any(fate.group.startswith(Role.BYSTANDER) for fate in scenario.fates)
+    for name, found in scenario.tallies.items():
+        if bystanders or name != Tally.BYSTANDER_FLOWS_LOST:
+            yield name, found
+
+
+def numbers(found: TallySummary) -> tuple[str, str, str]:
+    """Least, median and greatest of a tally, each with its bounds where they differ."""
+    return (between(found.min), between(found.median), between(found.max))
+
+
+def between(at: Bounds | None) -> str:
+    """A number of things, known within bounds; ``-``: not measured."""
+    if at is None:
+        return "-"
+    return str(at[0]) if at[0] == at[1] else f"{at[0]}–{at[1]}"
 
 
 def _row(name: str, metric: MetricSummary, count: int) -> tuple[str, ...]:

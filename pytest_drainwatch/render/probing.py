@@ -73,7 +73,7 @@ def new_connections(found: Sequence[NewConnections]) -> list[str]:
     rows += [
         (
             prober.prober,
-            "-" if prober.interval_ns is None else duration((prober.interval_ns,) * 2),
+            _every(prober) or "-",
             f"{prober.attempts:,}",
             f"{prober.failed:,}",
             percent(prober.failure_rate),
@@ -132,6 +132,12 @@ def _named(prober: NewConnections) -> str:
     if not prober.failed:
         return f"{counts} ({_bound(prober.failure_rate)})"
     return f"{counts}, {_failing(prober)}"
+
+
+def _every(prober: NewConnections) -> str:
+    """How far apart attempts were: ``5 ms``, or ``5 ms, 50 ms`` where the plan has both."""
+    apart = [part.interval_ns for part in prober.by_interval] or [prober.interval_ns]
+    return ", ".join(duration((ns, ns)) for ns in apart if ns is not None)
 
 
 def _failing(prober: NewConnections) -> str | None:

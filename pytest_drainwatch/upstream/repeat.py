@@ -7,13 +7,13 @@ its figures. Beside each UDP end stands our re-reading of it as a bracket.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.fates import FlowFate, counted
 from pytest_drainwatch.core.repeats.metrics import Instants, Reading, first_of, last_of, metrics
 from pytest_drainwatch.upstream.document import (
     Config,
@@ -39,11 +39,13 @@ NOTES = (
 
 def repeat(report: UpstreamReport, label: str) -> Repeat:
     """One report of the ancestor, ready to be pooled."""
+    flows = tuple(_fate(flow) for flow in report.trial.flows)
     return Repeat(
         label=label,
         conditions=conditions(report),
         metrics=metrics(instants(report.trial)),
-        fates=fates(report.trial.flows),
+        fates=counted(flows),
+        flows=flows,
     )
 
 
@@ -87,9 +89,14 @@ def conditions(report: UpstreamReport) -> Mapping[str, object]:
     }
 
 
-def fates(flows: Sequence[Flow]) -> Mapping[str, int]:
-    """How many flows ended how, per transport, in its words; instances are not told apart."""
-    return Counter(f"{flow.proto} {flow.outcome} by {_route(flow.detail)}" for flow in flows)
+def _fate(flow: Flow) -> FlowFate:
+    """How a flow ended, in its words; instances are not told apart."""
+    return FlowFate(
+        id=flow.id,
+        group=str(flow.proto),
+        outcome=str(flow.outcome),
+        mechanism=_route(flow.detail),
+    )
 
 
 def _route(detail: str | None) -> str:

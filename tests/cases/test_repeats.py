@@ -8,8 +8,12 @@ import pytest
 
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import NodeFacts, Report
+from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.repeats.aggregate import PoolError, pool
+from pytest_drainwatch.core.repeats.aggregate import PoolError, Repeat, pool
+from pytest_drainwatch.core.repeats.compare import Run, compare
+from pytest_drainwatch.core.repeats.compared import FigureFound, Needed, Verdict
+from pytest_drainwatch.core.repeats.metrics import Metric, Reading
 from pytest_drainwatch.core.repeats.repeat import repeat
 from tests.core import story as s
 
@@ -32,10 +36,7 @@ def two_in_flight(first: str, second: str) -> Report:
 
 
 def test_c15_of_two_requests_in_flight_one_finishes_and_one_is_reset() -> None:
-    """Each flow has its own fate, and repeats that differ are said to, never averaged.
-
-    Said is how many ended how in each repeat; not which of the flows it was.
-    """
+    """Each flow has its own fate; repeats that differ are said to, flow by flow, never averaged."""
     report = two_in_flight("drained", "reset")
     assert [f.outcome for f in report.trial.flows] == ["drained-clean-close", "severed"]
     assert (report.trial.summary.tcp.drained, report.trial.summary.tcp.severed) == (1, 1)
@@ -43,8 +44,49 @@ def test_c15_of_two_requests_in_flight_one_finishes_and_one_is_reset() -> None:
     said = " ".join(pool("requests", both).disagreements)
     assert "1, 0" in said
     assert "1, 2" in said
+    assert "tcp-0002" in said
+    assert "tcp-0001" not in said
     same = [repeat(report, "r00"), repeat(report, "r01")]
     assert pool("requests", same).disagreements == ()
+
+
+DEAD_WINDOWS_MS = (251, 330, 376, 402, 591)
+
+
+@pytest.mark.parametrize("single_ms", [376, 25_739])
+def test_c62_one_value_against_a_range_of_five_is_insufficient_evidence(single_ms: int) -> None:
+    """In the middle of the range or far outside it: one value can be told from chance by
+    nobody. Said is how many would decide, and so many do.
+    """
+
+    def repeats(*windows_ms: int) -> Run:
+        return Run(
+            name="run",
+            scenarios={
+                "E": [
+                    Repeat(
+                        label=f"r{number:02}",
+                        conditions={},
+                        metrics={Metric.DEAD_WINDOW: Reading(shown_ns=ms * NS_PER_MS)},
+                        fates={},
+                    )
+                    for number, ms in enumerate(windows_ms)
+                ]
+            },
+        )
+
+    def judged(windows: Run) -> FigureFound:
+        (scenario,) = compare(repeats(*DEAD_WINDOWS_MS), windows).scenarios
+        (figure,) = scenario.figures
+        assert scenario.verdict is figure.verdict
+        return figure
+
+    single = judged(repeats(single_ms))
+    assert single.verdict is Verdict.INSUFFICIENT_EVIDENCE
+    assert single.needed == Needed(of_run=3, of_each=4)
+    assert "5 against 1 repeats" in str(single.why)
+    near, far = judged(repeats(376, 330, 402)), judged(repeats(25_739, 25_100, 26_020))
+    assert (near.verdict, far.verdict) == (Verdict.NO_CHANGE, Verdict.REGRESSION)
 
 
 def _on(kubelet: str, name: str = "node-1") -> tuple[NodeFacts, ...]:

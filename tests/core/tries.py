@@ -25,10 +25,11 @@ class Try:
     who: str | None = s.OLD
     took_ms: float = 0.5
     errno: str | None = None
+    every: int = 1
 
     @property
-    def way(self) -> tuple[Result, str | None, str | None]:
-        return self.result, self.who, self.errno
+    def way(self) -> tuple[Result, str | None, str | None, int]:
+        return self.result, self.who, self.errno, self.every
 
 
 def tries(
@@ -38,13 +39,15 @@ def tries(
     who: str | None = None,
     took_ms: float | None = None,
     period_ms: float = PERIOD_MS,
+    every: int = 1,
 ) -> list[Try]:
-    """``count`` attempts, one a period; slot 0 is at -10 s."""
+    """``count`` attempts, one in every ``every`` periods; slot 0 is at -10 s."""
     if result is Result.ANSWERED and who is None:
         who = s.OLD
     took = took_ms if took_ms is not None else (1000 if result is Result.TIMEOUT else 0.5)
     first = round((first_ms + 10_000) / period_ms)
-    return [Try(first + n, first_ms + n * period_ms, result, who, took) for n in range(count)]
+    slots = range(0, count * every, every)
+    return [Try(first + n, first_ms + n * period_ms, result, who, took, every=every) for n in slots]
 
 
 def recorded(attempts: Iterable[Try], *, subject: str = TCP_NEW) -> list[Observation]:
@@ -94,6 +97,7 @@ def _run(same: Sequence[Try], subject: str) -> Observation:
         result=str(first.result),
         responder=f"{first.who}/n" if first.who else None,
         errno=first.errno,
+        every=first.every,
         first_slot=first.slot,
         last_slot=last.slot,
         count=len(same),

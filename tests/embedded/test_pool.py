@@ -69,6 +69,7 @@ def pooled(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pools, "open_cluster", open_one)
+        patch.setenv("DW_STATE", "/nowhere")  # no start of anybody else's is waited for
         settings = settings or Settings(cluster="embedded")
         with ClusterPool(settings, Path("logs"), said.append, keep=lambda: keep) as pool:
             yield pool, opened
@@ -167,6 +168,102 @@ def test_what_an_existing_cluster_is_not_is_told_before_it_is_used_again() -> No
             with pytest.raises(ClusterError, match="mode nftables, and cluster fake has iptables"):
                 pool.check(nftables)
         assert len(opened) == 1
+
+
+FRESH_TRIAL = Settings(cluster="embedded", fresh_cluster="trial")
+FRESH_SCENARIO = Settings(cluster="embedded", fresh_cluster="scenario")
+
+
+def test_a_session_shares_whatever_the_scenario_is() -> None:
+    with pooled() as (pool, opened):
+        for scenario in ("a", "b", "a"):
+            with pool.lease(ANY, scenario):
+                pass
+        assert len(opened) == 1
+
+
+def test_every_trial_gets_a_new_cluster_and_the_old_one_goes() -> None:
+    with pooled(settings=FRESH_TRIAL) as (pool, opened):
+        for number in range(3):
+            with pool.lease(ANY, "a") as cluster:
+                assert cast(Fake, cluster) is opened[number]
+                assert alive(opened) == 1
+        assert len(opened) == 3
+
+
+def test_repeats_of_a_scenario_in_a_row_share_a_cluster() -> None:
+    with pooled(settings=FRESH_SCENARIO) as (pool, opened):
+        used = []
+        for scenario in ("a", "a", "b", "b", "a"):
+            with pool.lease(ANY, scenario) as cluster:
+                used.append(opened.index(cast(Fake, cluster)))
+        assert used == [0, 0, 1, 1, 2]
+        assert alive(opened) == 1
+
+
+@pytest.mark.parametrize("settings", [FRESH_TRIAL, FRESH_SCENARIO])
+def test_one_that_was_only_held_is_fresh_for_the_first_trial_within(settings: Settings) -> None:
+    """As a test does that holds the cluster of its first arm and measures two."""
+    with pooled(settings=settings) as (pool, opened):
+        with pool.lease(ANY) as held:
+            with pool.lease(ANY, "a") as first:
+                assert first is held
+            with pool.lease(ANY, "b") as second:
+                assert second is not held
+                assert not opened[0].ends  # it is still held
+        with pool.lease(ANY, "c"):
+            assert [bool(fake.ends) for fake in opened] == [True, True, False]
+
+
+@pytest.mark.parametrize("settings", [FRESH_TRIAL, FRESH_SCENARIO])
+def test_what_somebody_held_is_fresh_no_more(settings: Settings) -> None:
+    with pooled(settings=settings) as (pool, opened):
+        for _ in range(2):
+            with pool.lease(ANY):
+                pass
+        with pool.lease(ANY, "a"):
+            assert len(opened) == 3
+
+
+@given(
+    st.sampled_from(["session", "scenario", "trial"]),
+    st.lists(st.tuples(st.sampled_from(FOUR), st.sampled_from("ab"), st.booleans()), max_size=8),
+)
+def test_nothing_in_use_is_ever_closed(
+    fresh: str, asked: list[tuple[ClusterNeeds, str, bool]]
+) -> None:
+    settings = Settings(cluster="embedded", fresh_cluster=fresh)
+    with pooled(settings=settings) as (pool, _), ExitStack() as held:
+        holding: list[Fake] = []
+        for needs, scenario, keeps in asked:
+            lease = pool.lease(needs, scenario)
+            if keeps:
+                holding.append(cast(Fake, held.enter_context(lease)))
+            else:
+                with lease as cluster:
+                    assert not cast(Fake, cluster).ends
+            assert not any(fake.ends for fake in holding)
+            if fresh == "trial":
+                assert len(set(map(id, holding))) == len(holding)
+
+
+def test_the_last_fresh_one_can_be_kept() -> None:
+    settings = replace(FRESH_TRIAL, keep="always")
+    with pooled(keep=True, settings=settings) as (pool, opened):
+        for _ in range(2):
+            with pool.lease(ANY, "a"):
+                pass
+    assert [fake.ends for fake in opened] == [["closed"], ["detached"]]
+
+
+def test_somebody_elses_cluster_is_not_started_anew() -> None:
+    settings = Settings(cluster="existing", context="there", fresh_cluster="trial")
+    with pooled(settings=settings) as (pool, opened):
+        with pytest.raises(ClusterError, match=r"--dw-fresh-cluster=trial.*not ours"):
+            pool.check(ANY)
+        with pytest.raises(ClusterError, match="--dw-cluster=embedded"), pool.lease(ANY, "a"):
+            pass
+        assert opened == []
 
 
 def test_a_dead_cluster_is_replaced_and_not_kept() -> None:

@@ -72,7 +72,7 @@ def test_no_flows_and_no_prober_is_nothing_to_do(tmp_path: Path) -> None:
 def test_an_attempt_counts_as_a_send(tmp_path: Path) -> None:
     flows = {"address": "127.0.0.1", "port": 1, "flows": 10}
     config = parse(tmp_path, [TCP], tcp=flows, tcp_rate_hz=20)
-    assert config.sends_per_s == 10 * 20 + 200
+    assert config.sends_per_s(dense=True) == 10 * 20 + 200
 
 
 def test_an_address_is_named_as_sockets_name_it(tmp_path: Path) -> None:

@@ -33,13 +33,15 @@ WAYS = st.sampled_from(
 
 @st.composite
 def attempts(draw: st.DrawFn) -> list[Settled]:
-    """Attempts in slot order, some slots missed, now and then for seconds."""
-    found, slot = [], 0
+    """Attempts in slot order, some slots missed, now and then for seconds; dense and sparse."""
+    found, slot, every = [], 0, 1
     for _ in range(draw(st.integers(0, 60))):
-        slot += 1 + draw(st.sampled_from([0, 0, 0, 0, 1, 3, 900]))
+        every = draw(st.sampled_from([every, every, every, 1, 10]))
+        slot += 1 + draw(st.sampled_from([0, 0, 0, 0, 1, 3, 900])) * every
+        slot += -slot % every
         began_ns = slot * PERIOD_NS + draw(st.integers(0, PERIOD_NS - 1))
         took_ns = draw(st.integers(0, 1_100_000_000))
-        found.append(Settled(slot, began_ns, took_ns, *draw(WAYS)))
+        found.append(Settled(slot, began_ns, took_ns, *draw(WAYS), every))
     return found
 
 
@@ -67,7 +69,7 @@ def whole(run: Observation) -> dict[str, Any]:
         "took_max_ns": took_ns,
     }
     rest = alone if "count" not in run.data else {}
-    return {"proto": "tcp", "responder": None, "errno": None, **run.data, **rest}
+    return {"proto": "tcp", "responder": None, "errno": None, "every": None, **run.data, **rest}
 
 
 @given(attempts())
@@ -79,7 +81,8 @@ def test_every_attempt_is_in_exactly_one_run(settled: list[Settled]) -> None:
         data = whole(run)
         mine, rest = rest[: data["count"]], rest[data["count"] :]
         assert len(mine) == data["count"]
-        assert {one.way for one in mine} == {(data["result"], data["responder"], data["errno"])}
+        way = (data["result"], data["responder"], data["errno"], data["every"])
+        assert {one.way for one in mine} == {way}
         assert (mine[0].slot, mine[-1].slot) == (data["first_slot"], data["last_slot"])
         assert (mine[0].begun_ns, mine[-1].begun_ns) == (data["first_ns"], data["last_ns"])
         took = [one.took_ns for one in mine]
@@ -138,7 +141,7 @@ def test_no_run_ends_without_a_reason(settled: list[Settled]) -> None:
     _, told = coded(settled)
     for before, after in pairwise(told):
         one, other = whole(before), whole(after)
-        same = all(one[name] == other[name] for name in ("result", "responder", "errno"))
+        same = all(one[name] == other[name] for name in ("result", "responder", "errno", "every"))
         assert not same or other["first_ns"] - one["first_ns"] >= LONGEST_RUN_NS
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.interval import Interval
+from pytest_drainwatch.flows.density import Densities, Stretch
 from pytest_drainwatch.flows.schedule import (
     Cadence,
     Schedule,
-    Stretch,
     first_slot_ns,
     phase_ns,
 )
@@ -78,7 +78,7 @@ def test_the_first_slot_is_on_the_grid_and_not_past(
 
 def missed(schedule: Schedule, end_ns: int = 10**18) -> int:
     """In all stretches."""
-    return sum(s.book(p).missed for s in schedule.stretches(end_ns) for p in ("tcp", "udp"))
+    return sum(s.book(p).missed for s in schedule.densities.until(end_ns) for p in ("tcp", "udp"))
 
 
 def test_slots_do_not_drift_with_lateness() -> None:
@@ -113,7 +113,7 @@ def test_a_missed_slot_is_as_late_as_it_was_when_it_was_given_up() -> None:
         due = schedule.take(now)
         assert due is not None
         due.book.lateness.add(now - due.slot_ns)
-    (stretch,) = schedule.stretches(2051)
+    (stretch,) = schedule.densities.until(2051)
     told = stretch.book("udp").told()
     assert (told["sends"], told["missed_slots"]) == (2, 19)
     assert told["late_max_ns"] == 1950
@@ -282,7 +282,7 @@ def test_what_was_planned_was_sent_or_missed_in_every_stretch(
             index = flows.index(due.flow)  # type: ignore[arg-type]
             later = slots_by_rule(0, index, cadence, plan, due.slot_ns + 1, now + 1)
             assert later == [], "of several slots that are due the last one is taken"
-    for stretch in schedule.stretches(now + 1):
+    for stretch in schedule.densities.until(now + 1):
         booked = Counter(tcp=0, udp=0)
         for index, flow in enumerate(flows):
             hi = min(stretch.hi_ns, now + 1)
@@ -304,7 +304,7 @@ def test_a_stretch_counts_the_flows_that_had_a_slot_in_it(
     for index, flow in enumerate(flows):
         schedule.add(flow, index, 0)
     taken = drive(schedule, END)
-    for stretch in schedule.stretches(END):
+    for stretch in schedule.densities.until(END):
         had = [f for f in flows if any(inside(stretch, s) for s in taken.get(id(f), ()))]
         assert stretch.book("udp").flows == len(had)
 
@@ -315,9 +315,9 @@ def inside(stretch: Stretch, slot_ns: int) -> bool:
 
 @given(plan=plans(), now_ms=st.integers(0, 600))
 def test_stretches_cover_all_time_without_overlap(plan: list[Interval], now_ms: int) -> None:
-    schedule = Schedule(0)
-    schedule.replan(plan, now_ms * MS)
-    stretches = list(schedule.stretches(10**18))
+    densities = Densities(0)
+    densities.replan(plan, now_ms * MS)
+    stretches = list(densities.until(10**18))
     assert stretches[0].lo_ns == 0
     for one, other in pairwise(stretches):
         assert one.lo_ns < one.hi_ns == other.lo_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import threading
 import time
@@ -93,3 +94,59 @@ def test_a_timeout_returns_nothing() -> None:
     assert selector.select(0.005) == []
     assert time.monotonic_ns() - begun >= 5_000_000
     selector.close()
+
+
+def stalls_of(selector: StampingSelector) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    selector.on_stall = lambda lo, hi: found.append((lo, hi))
+    return found
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_wait_is_a_stall_only_if_something_may_have_been_missed(
+    ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait longer than a stall, as it was meant: what ends it may have come at any time."""
+    quantum_ns = STALL_NS * 3 // 2
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        selector = StampingSelector()
+        selector.quantum_ns = quantum_ns
+        selector.register(reader.fileno(), 1)
+        stalls = stalls_of(selector)
+        wait = select.select
+
+        def woken(waiting: list[int], _w: object, _x: object, wait_s: float) -> object:
+            time.sleep(wait_s)
+            if ready:
+                writer.send(b"x")
+            return wait(waiting, [], [], 0)
+
+        monkeypatch.setattr("pytest_drainwatch.flows.selector.select.select", woken)
+        begun = time.monotonic_ns()
+        assert bool(selector.select(quantum_ns / 1e9)) is ready
+        ended = time.monotonic_ns()
+        selector.close()
+    if ready:
+        assert any(hi - lo >= quantum_ns for lo, hi in stalls)
+    else:
+        assert not stalls or ended - begun > quantum_ns + STALL_NS, "unless it was late itself"
+
+
+def test_a_wake_up_that_is_late_is_a_stall_even_if_nothing_was_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    selector = StampingSelector()
+    stalls = stalls_of(selector)
+    wait = select.select
+
+    def late(waiting: list[int], _w: object, _x: object, wait_s: float) -> object:
+        found = wait(waiting, [], [], wait_s)
+        time.sleep(2 * STALL_NS / 1e9)
+        return found
+
+    monkeypatch.setattr("pytest_drainwatch.flows.selector.select.select", late)
+    begun = time.monotonic_ns()
+    assert selector.select(0.001) == []
+    selector.close()
+    assert any(lo >= begun and hi - lo >= 2 * STALL_NS - 1_000_000 for lo, hi in stalls), stalls

@@ -10,14 +10,17 @@ import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.flows.config import parse_plan
 from pytest_drainwatch.flows.fields import ConfigError
 from pytest_drainwatch.flows.schedule import first_slot_ns
+from pytest_drainwatch.flows.selector import DENSE_QUANTUM_NS, SPARSE_QUANTUM_NS
 from tests.loopback.rig import Agent, Part, Rig
+from tests.loopback.tried import Tried, await_tried, trying
 
 FLOWS = 3
 RATES = {"tcp": (20, 5), "udp": (60, 10)}
-SPARSE = {"tcp_sparse_rate_hz": 5, "udp_sparse_rate_hz": 10}
+SPARSE: dict[str, Any] = {"tcp_sparse_rate_hz": 5, "udp_sparse_rate_hz": 10}
 
 
 def planned(part: Part, told: Observation, until_ns: int) -> int:
@@ -166,3 +169,25 @@ def test_what_is_no_plan(wrong: object) -> None:
 def test_what_is_a_plan() -> None:
     assert parse_plan([]) == ()
     assert parse_plan([[1, 2], [3, 9]]) == (Interval(1, 2), Interval(3, 9))
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_prober_follows_the_plan_and_its_books_balance(rig: Rig, every: int) -> None:
+    probe = rig.probe()
+    probers = [trying(probe.tcp_port, sparse_every=every)]
+    agent = rig.agent(tcp=(probe.tcp_port, FLOWS), probers=probers, **SPARSE)
+    await_tried(agent, "answered", 20)
+    now_ns = time.monotonic_ns()
+    lo_ns, hi_ns = now_ns + 700 * NS_PER_MS, now_ns + 1100 * NS_PER_MS
+    say(agent, [(lo_ns, hi_ns)])
+    time.sleep(1.8)
+    part = rig.recorded(agent)
+    tried = Tried(part)  # every slot is where the plan has it, and none is lost
+    stretches = tried.summary["stretches"]
+    assert [s["every"] for s in stretches] == [1, every, 1, every]
+    assert [s["at"] for s in stretches[1:3]] == [[stretches[0]["at"][1], lo_ns], [lo_ns, hi_ns]]
+    assert stretches[2]["attempts"] + stretches[2]["missed_slots"] == 400 // 5
+    assert {run["every"] for run in tried.runs} == {1, every}
+    assert [way[0] for way in tried.ways] == [Result.ANSWERED]
+    told = [o.data["quantum_ns"] for o in part.all(Event.AGENT_SENDING)]
+    assert told == [DENSE_QUANTUM_NS, SPARSE_QUANTUM_NS] * 2

@@ -15,6 +15,7 @@ from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.attempts import probers
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows.density import Densities
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.prober import Prober
 from pytest_drainwatch.flows.probing.tcp import TcpAttempt
@@ -35,7 +36,7 @@ def run(
     async def hold() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: complaints.append(context))
-        prober = Prober(config, loop, seen.append)
+        prober = Prober(config, Densities(time.monotonic_ns()), loop, seen.append)
         prepare(prober)
         prober.start(time.monotonic_ns() + NS_PER_MS)
         for _ in range(2000):

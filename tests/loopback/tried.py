@@ -16,7 +16,7 @@ from tests.loopback.rig import Agent, Part
 
 SUMMARY = {
     "proto", "period_ns", "epoch_ns", "patience_ns", "source", "ports_round_ns", "attempts",
-    "missed_slots", "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns",
+    "missed_slots", "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns", "stretches",
 }  # fmt: skip
 
 
@@ -62,16 +62,22 @@ class Tried:
         # All slots are there, but perhaps the one that was due when it stopped; those that
         # were missed after the last attempt are in no run.
         slots = told["attempts"] + told["missed_slots"]
-        passed = (summary.at.hi - told["epoch_ns"]) // told["period_ns"]
-        assert slots in (passed, passed + 1)
-        assert slots >= runs[-1]["last_slot"] + 1 if runs else slots == 0
+        planned = [_planned(told, stretch) for stretch in told["stretches"]]
+        assert sum(planned) - 1 <= slots <= sum(planned)
+        for stretch, number in zip(told["stretches"], planned, strict=True):
+            last = stretch is told["stretches"][-1]
+            assert number - last <= stretch["attempts"] + stretch["missed_slots"] <= number
+        for name in ("attempts", "missed_slots"):
+            assert told[name] == sum(stretch[name] for stretch in told["stretches"])
         for one, other in pairwise(runs):
             assert one["last_slot"] < other["first_slot"]
         for o, run in zip(seen, runs, strict=True):
-            assert run["count"] <= run["last_slot"] - run["first_slot"] + 1
+            assert (run["count"] - 1) * run["every"] <= run["last_slot"] - run["first_slot"]
             assert o.at.hi - run["first_ns"] >= run["took_max_ns"]
             for end in ("first", "last"):
                 slot_ns = told["epoch_ns"] + run[f"{end}_slot"] * told["period_ns"]
+                assert _every(told, slot_ns) == run["every"]
+                assert run[f"{end}_slot"] % run["every"] == 0
                 assert slot_ns <= run[f"{end}_ns"], "never before its slot"
                 assert run["took_min_ns"] <= run[f"{end}_took_ns"] <= run["took_max_ns"]
                 assert run[f"{end}_ns"] + run[f"{end}_took_ns"] <= o.at.hi
@@ -92,13 +98,27 @@ def _whole(o: Observation) -> dict[str, Any]:
     """A run with all its fields; one of a single attempt is written without most of them."""
     rest: dict[str, Any] = {}
     if "count" not in o.data:
-        assert set(o.data) <= {"result", "first_slot", "responder", "errno"}
+        assert set(o.data) <= {"result", "first_slot", "responder", "errno", "every"}
         rest = {"count": 1, "last_slot": o.data["first_slot"]}
         rest.update(dict.fromkeys(("first_ns", "last_ns"), o.at.lo))
         tooks = ("first_took_ns", "last_took_ns", "took_min_ns", "took_max_ns")
         rest.update(dict.fromkeys(tooks, o.at.width))
     assert None not in o.data.values()
-    return {"responder": None, "errno": None, **o.data, **rest}
+    return {"responder": None, "errno": None, "every": 1, **o.data, **rest}
+
+
+def _planned(told: dict[str, Any], stretch: dict[str, Any]) -> int:
+    """How many slots a stretch holds."""
+    period_ns = told["period_ns"] * stretch["every"]
+    lo_ns, hi_ns = (at_ns - told["epoch_ns"] for at_ns in stretch["at"])
+    planned: int = -(-hi_ns // period_ns) - -(-lo_ns // period_ns)
+    return planned
+
+
+def _every(told: dict[str, Any], slot_ns: int) -> int:
+    """Each so many-th slot is tried where that one lies."""
+    (every,) = (int(s["every"]) for s in told["stretches"] if s["at"][0] <= slot_ns < s["at"][1])
+    return every
 
 
 @contextmanager

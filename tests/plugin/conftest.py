@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
+# A run within this process forgets what it imported, but packages remember it: the next run
+# would get half of its modules anew. These stay.
+import pytest_drainwatch.render.compare
+import pytest_drainwatch.repeats.comparison
+import pytest_drainwatch.repeats.summary
+import pytest_drainwatch.trial  # noqa: F401
+import tests.core.trials  # noqa: F401
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CONFTEST = """
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 sys.path.insert(0, {root!r})
 import pytest
@@ -26,26 +35,36 @@ from tests.core import story, trials
 
 @pytest.fixture(scope="session")
 def dw_cluster():
-    return None
+    return SimpleNamespace(provider="embedded")
 
 @pytest.fixture
-def dw_flows(request, scenario):
+def dw_flows(request, scenario, dw_repeat):
     from pytest_drainwatch import session, results
     run = request.config.stash[session.RUN]
     asked = run.settings.apply(scenario)
-    return asked, results.claim_folder(run.settings.out, run.run_id, asked.id)
+    return asked, results.claim_folder(run.settings.out, run.run_id, asked.id, dw_repeat)
 
 @pytest.fixture(autouse=True)
-def measured(monkeypatch):
+def measured(request, monkeypatch):
     import pytest_drainwatch.trial as conductor
+    from pytest_drainwatch.repeating import repeat_of
+    node = request.node
     def measure(held):
         asked, folder = held
-        judged = derive(trials.recording_of(asked))
+        recording = trials.recording_of(asked)
+        header = replace(
+            recording.header,
+            scenario={{**recording.header.scenario, "id": asked.id}},
+            test=node.nodeid,
+            repeat=repeat_of(node),
+        )
+        judged = derive(replace(recording, header=header))
         write_atomic(folder / "report.json", report.dumps(judged))
         return conductor.Trial(scenario=asked, report=judged, folder=folder)
     @contextmanager
     def prepare(cluster, asked, *, folder, keep, progress):
-        yield SimpleNamespace(asked=asked, folder=folder, failed=False)
+        recorder = SimpleNamespace(header=trials.recording_of(asked).header)
+        yield SimpleNamespace(asked=asked, folder=folder, failed=False, recorder=recorder)
     @contextmanager
     def as_it_is(given):
         yield given

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.repeats.aggregate import AGGREGATE_SCHEMA, Aggregate, Repeat, pool
+from pytest_drainwatch.core.repeats.aggregate import Repeat, pool
+from pytest_drainwatch.core.repeats.document import AGGREGATE_SCHEMA, Aggregate
 from pytest_drainwatch.core.repeats.metrics import Metric, Reading
 from pytest_drainwatch.render.aggregate import show
 

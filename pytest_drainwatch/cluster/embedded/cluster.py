@@ -7,6 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from pytest_drainwatch.cluster import (
@@ -20,6 +21,7 @@ from pytest_drainwatch.cluster import (
 from pytest_drainwatch.cluster.embedded import (
     cgroups,
     diagnosis,
+    inotify,
     machine,
     netstate,
     readiness,
@@ -27,6 +29,7 @@ from pytest_drainwatch.cluster.embedded import (
     runtime,
     seat,
     slots,
+    starts,
 )
 from pytest_drainwatch.cluster.embedded.addresses import Block, pod_range
 from pytest_drainwatch.cluster.embedded.binary import find_binary
@@ -79,7 +82,13 @@ class EmbeddedCluster:
         self._images = images
         self._has_base = has_base
         self._loaded: set[str] = set()
-        self._kube_version: str | None = None
+        self._whole: readiness.Whole | None = None
+
+    @property
+    def whole(self) -> readiness.Whole:
+        """How its start went; there is no cluster to ask before `wait_whole` has returned."""
+        assert self._whole is not None
+        return self._whole
 
     @property
     def kubeconfig(self) -> Path:
@@ -118,7 +127,7 @@ class EmbeddedCluster:
     def facts(self) -> ClusterFacts:
         return ClusterFacts(
             provider=self.provider,
-            kube_version=self._kube_version,
+            kube_version=self.whole.kube_version,
             proxy_mode=self._settings.proxy_mode,
             min_sync_period_ms=self._settings.min_sync_period_ms,
             cgroup=cgroups.flavour(cgroups.hierarchies()),
@@ -152,7 +161,7 @@ class EmbeddedCluster:
         Raises:
             ClusterError: a component died, or the time is up.
         """
-        whole = readiness.wait(
+        whole = self._whole = readiness.wait(
             self.name,
             self.layout,
             address=self.node_address,
@@ -161,7 +170,6 @@ class EmbeddedCluster:
             check=self.check,
             timeout_s=timeout_s,
         )
-        self._kube_version = whole.kube_version
         self._loaded.update(image.reference for image in self._images)
         self._log(
             f"cluster {self.name}: node Ready after {whole.ready_s:.1f} s,"
@@ -217,17 +225,21 @@ def start_embedded(
         base = cached_root_filesystem()
         store = image_store((pause, base_image(base)), log) if base else None
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
-    layout, lock = records.new_layout(name, logs_dir)
-    with writing_to_state():
-        cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
-    try:
-        _record(cluster, settings)
-        cluster.wait_whole(READY_TIMEOUT_S)
-    except BaseException as error:
-        cluster.close()
-        if isinstance(error, OSError):
-            cluster.check()  # its files went with it: say why, not which
-        raise
+    with ExitStack() as stack:
+        with writing_to_state():
+            starting = stack.enter_context(starts.turn(log))
+        inotify.check(starting)
+        layout, lock = records.new_layout(name, logs_dir)
+        with writing_to_state():
+            cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
+        try:
+            _record(cluster, settings)
+            cluster.wait_whole(READY_TIMEOUT_S)
+        except BaseException as error:
+            cluster.close()
+            if isinstance(error, OSError):
+                cluster.check()  # its files went with it: say why, not which
+            raise
     return cluster
 
 

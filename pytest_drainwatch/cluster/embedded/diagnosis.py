@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from pytest_drainwatch.cluster.embedded import inotify
 from pytest_drainwatch.cluster.embedded.layout import Layout
 
 _TAIL_LINES = 10
@@ -30,22 +31,23 @@ def cause_of_death(layout: Layout) -> str:
     return (
         f"{component} {outcome}. Its last lines:\n{tail(log)}\n"
         f"Expected it to run until the cluster is closed. Whole log: {log}."
-        f"{_inotify(layout)} Check this machine: drainwatch doctor"
+        f"{_inotify(layout, component)} Check this machine: drainwatch doctor"
     )
 
 
-def _inotify(layout: Layout) -> str:
-    """What the kubelet's words do not tell: containerd's own trouble."""
-    try:
-        log = layout.log("containerd").read_text(errors="replace")
-    except OSError:
-        return ""
-    if not re.search(r"(fs|i)notify.*too many open files", log):
-        return ""
-    return (
-        " The host is out of inotify instances, of which a cluster takes about 16: end others"
-        " (drainwatch cluster list), or: sysctl -w fs.inotify.max_user_instances=1024."
-    )
+def _inotify(layout: Layout, component: str) -> str:
+    """What its last words do not tell: that it, or containerd before it, got no instance."""
+    for name in (component, "containerd"):
+        try:
+            log = layout.log(name).read_text(errors="replace")
+        except OSError:
+            continue
+        if re.search(r"(fs|i)notify.*too many open files", log):
+            return (
+                " The host is out of inotify instances, of which a cluster takes"
+                f" {inotify.CLUSTER}: end others (drainwatch cluster list), or: {inotify.REMEDY}."
+            )
+    return ""
 
 
 def progress(layout: Layout, node: dict[str, object] | None, readyz: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError
-from pytest_drainwatch.cluster.embedded import binary, cgroups, machine, records
+from pytest_drainwatch.cluster.embedded import binary, cgroups, inotify, machine, records
 from pytest_drainwatch.cluster.embedded.directories import cache_dir, state_dir
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
 
@@ -50,6 +50,7 @@ def examine(versions: Sequence[str]) -> tuple[Check, ...]:
         ),
         _disk(),
         _memory(),
+        _inotify(),
         _leftovers(),
     )
 
@@ -60,10 +61,6 @@ def _attempt(name: str, seen: str, check: Callable[[], None]) -> Check:
     except ClusterError as error:
         return Check(name=name, good=False, seen=str(error))
     return Check(name=name, good=True, seen=seen)
-
-
-def _cgroup_flavour() -> str:
-    return cgroups.flavour(cgroups.hierarchies()) or "none"
 
 
 def _programs() -> Iterator[Check]:
@@ -116,6 +113,17 @@ def _memory() -> Check:
         good=available >= _MEMORY_NEEDED,
         seen=f"{available / _GIB:.1f} GiB available, {_MEMORY_NEEDED // _GIB} needed per cluster",
         remedy="end something",
+    )
+
+
+def _inotify() -> Check:
+    most, held = inotify.limit(), inotify.held()
+    known = f"of {most} instances ({inotify.SYSCTL})" if most is not None else "instances"
+    return Check(
+        name="inotify",
+        good=most is None or held + inotify.CLUSTER <= most,
+        seen=f"{held} {known} held, {inotify.CLUSTER} needed per cluster",
+        remedy=inotify.REMEDY,
     )
 
 

@@ -92,7 +92,6 @@ def node_plan(
 
 def _write_pki(layout: Layout, block: Block, *, context: str) -> None:
     authority = pki.Authority("drainwatch")
-    front_proxy = pki.Authority("drainwatch-front-proxy")
     name, address = node_name(block), str(block.node)
     service = str(SERVICE_RANGE.network_address + 1)
     admin = authority.client(_ADMIN, "system:masters")
@@ -102,11 +101,9 @@ def _write_pki(layout: Layout, block: Block, *, context: str) -> None:
         ),
         "kubelet": authority.server(f"system:node:{name}", (address, name)),
         "kubelet-client": authority.client("kube-apiserver-kubelet-client", "system:masters"),
-        "front-proxy-client": front_proxy.client("front-proxy-client"),
         "admin": admin,
     }
     (layout.pki / "ca.crt").write_bytes(authority.certificate)
-    (layout.pki / "front-proxy-ca.crt").write_bytes(front_proxy.certificate)
     for file, pair in pairs.items():
         pki.write_pair(layout.pki, file, pair)
     pki.write_pair(layout.pki, "sa", pki.signing_pair(), public_suffix="pub")

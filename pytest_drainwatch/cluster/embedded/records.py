@@ -125,7 +125,7 @@ def sweep(log: Log) -> None:
                 _clear(state, log)
             finally:
                 os.close(lock)
-    _prune_logs()
+        _prune_logs()
 
 
 def detached(layout: Layout) -> None:

@@ -9,7 +9,7 @@ from pytest_drainwatch.core.document import FlowReport, HistoryEntry, whole_ms
 from pytest_drainwatch.core.flow.classify import Outcome, Role, classify
 from pytest_drainwatch.core.flow.life import FlowLife, live
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.interval import Interval, bounds
+from pytest_drainwatch.core.interval import bounds
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.stall import NO_STALLS, Stalls
@@ -145,10 +145,12 @@ def _detail(life: FlowLife) -> str | None:
 
 
 def _entry(seen: Observation, t0_ns: int) -> HistoryEntry:
-    at: Interval = seen.at.since(t0_ns)
-    shown = {k: v for k, v in seen.data.items() if not k.endswith("_ns") and v is not None}
+    shown = [f"{k}={v}" for k, v in seen.data.items() if v is not None and not k.endswith("_ns")]
     return HistoryEntry(
-        event=seen.event.removeprefix("flow_"),
-        at_ns=(at.lo, at.hi),
-        detail=" ".join(f"{k}={v}" for k, v in shown.items()) or None,
+        event=_NAMES[seen.event],
+        at_ns=(seen.at.lo - t0_ns, seen.at.hi - t0_ns),
+        detail=" ".join(shown) or None,
     )
+
+
+_NAMES = {event: event.removeprefix("flow_") for event in Event}

@@ -2,7 +2,8 @@
 
 Of the first and the last attempt of a run the begin is known exactly. One between
 them was begun in a later slot than those before it, never before its slot's time and no
-later after it than any attempt; of its duration only bounds are known.
+later after it than any attempt; of its duration only bounds are known. Where the plan was
+sparse only each ``every``-th slot was tried, so they are at least so many slots apart.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """``count`` attempts in the order of their slots that went the same way."""
+    """``count`` attempts in the order of their slots that went the same way.
+
+    Their slots are at least ``every`` apart; more where some were missed.
+    """
 
     result: Result
     responder: str  # the pod's uid; empty if nobody answered
     errno: str | None
+    every: int
     first_slot: int
     last_slot: int
     count: int
@@ -66,14 +71,16 @@ class Run:
             return None
         first_ns = integer(data.get("first_ns"), seen.at.lo)
         first_slot = integer(data.get("first_slot"), first_ns)
+        every = max(1, integer(data.get("every"), 1))
         known_ns = max(0, seen.at.hi - first_ns)
         took_max_ns = integer(data.get("took_max_ns"), known_ns)
         run = cls(
             result=result,
             responder=text(data.get("responder")).partition("/")[0],
             errno=text(data.get("errno")) or None,
+            every=every,
             first_slot=first_slot,
-            last_slot=integer(data.get("last_slot"), first_slot + count - 1),
+            last_slot=integer(data.get("last_slot"), first_slot + (count - 1) * every),
             count=count,
             first_ns=first_ns,
             last_ns=integer(data.get("last_ns"), first_ns if count == 1 else seen.at.hi),
@@ -82,7 +89,7 @@ class Run:
             took_max_ns=took_max_ns,
             schedule=schedule,
         )
-        if run.last_slot - run.first_slot < count - 1:
+        if run.last_slot - run.first_slot < (count - 1) * every:
             return None
         took = (run.first_took_ns, run.last_took_ns)
         return (
@@ -95,7 +102,7 @@ class Run:
             return self.last_ns
         if k == 0 or self.schedule is None:
             return self.first_ns
-        due_ns = self.schedule.slot_ns(self.first_slot + k)
+        due_ns = self.schedule.slot_ns(self.first_slot + k * self.every)
         return min(self.last_ns, max(self.first_ns, due_ns))
 
     def begun_hi(self, k: int) -> int:
@@ -104,7 +111,7 @@ class Run:
             return self.first_ns
         if self.schedule is None or k == self.count - 1:
             return self.last_ns
-        due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k))
+        due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k) * self.every)
         return min(self.last_ns, max(self.first_ns, due_ns + self.schedule.late_ns))
 
     def over_hi(self, k: int) -> int:

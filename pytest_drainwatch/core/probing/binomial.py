@@ -18,8 +18,10 @@ DIGITS = 6
 _SMALLEST, _CLOSE, _STEPS = 1e-300, 1e-15, 100_000
 
 
-def rate_bounds(failed: int, tried: int, *, unknown: int = 0) -> tuple[float, float]:
-    """The 95 % interval of the rate (0..1), rounded outward.
+def rate_bounds(
+    failed: int, tried: int, *, unknown: int = 0, missed: float = MISSED
+) -> tuple[float, float]:
+    """The interval of the rate (0..1), rounded outward; 95 % unless ``missed`` says otherwise.
 
     ``unknown`` further attempts may have failed or not: the interval holds for either.
     Raises ValueError for counts that cannot be.
@@ -30,21 +32,22 @@ def rate_bounds(failed: int, tried: int, *, unknown: int = 0) -> tuple[float, fl
             f"failed is {failed}, tried {tried}, unknown {unknown}; expected 0 <= failed <= tried "
             "and at least one attempt"
         )
-    return _outward(_lower(failed, whole), ROUND_FLOOR), _outward(
-        _upper(failed + unknown, whole), ROUND_CEILING
+    return outward(
+        _lower(failed, whole, missed), 1.0 - _lower(whole - failed - unknown, whole, missed)
     )
 
 
-def _lower(failed: int, tried: int) -> float:
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Both rounded so that nothing is lost."""
+    return _rounded(low, ROUND_FLOOR), _rounded(high, ROUND_CEILING)
+
+
+def _lower(failed: int, tried: int, missed: float) -> float:
     if failed == 0:
         return 0.0
     if failed == tried:
-        return float(MISSED ** (1 / tried))
-    return _where(lambda rate: _at_least(failed, tried, rate) >= MISSED / 2)
-
-
-def _upper(failed: int, tried: int) -> float:
-    return 1.0 - _lower(tried - failed, tried)
+        return float(missed ** (1 / tried))
+    return _where(lambda rate: _at_least(failed, tried, rate) >= missed / 2)
 
 
 def _where(reached: Callable[[float], bool]) -> float:
@@ -89,5 +92,5 @@ def _nonzero(value: float) -> float:
     return value if abs(value) > _SMALLEST else _SMALLEST
 
 
-def _outward(rate: float, rounding: str) -> float:
+def _rounded(rate: float, rounding: str) -> float:
     return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(rate))

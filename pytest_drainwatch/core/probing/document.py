@@ -47,6 +47,21 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriedEvery:
+    """The attempts since t = 0 that were tried at one interval, of which a plan has two.
+
+    The fields are those of :class:`NewConnections`; of attempts that are lost the interval is
+    not known, and ``failure_rate`` holds even if all were of this one.
+    """
+
+    interval_ns: int | None
+    attempts: int
+    failed: int
+    not_judged: int
+    failure_rate: Rate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredBy:
     """Attempts since t = 0 that one pod answered.
 
@@ -99,7 +114,9 @@ class NewConnections:
     became of it: ``unfinished``, ``client-stall``, ``stranger``. An attempt that was
     under way at t = 0 belongs to the time since if it failed, and before if it was answered;
     ``*_before`` count those.
-    ``failure_rate`` holds whatever became of the attempts that are not judged or lost.
+    ``failure_rate`` holds whatever became of the attempts that are not judged or lost. It is
+    of time: where attempts are ``interval_ns`` apart in some stretches of the plan and further
+    in others (``by_interval``), each stands for the time to the next, and counts do not.
 
     ``by_terminating`` counts answers of target pods that surely came after their deletion
     timestamps, and ``after_unready`` while they were not ready: at least so many; the bounds
@@ -132,4 +149,5 @@ class NewConnections:
     late_max_ns: int | None = None
     runs: tuple[AttemptRun, ...] = ()
     runs_left_out: int = 0
+    by_interval: tuple[TriedEvery, ...] = ()
     notes: tuple[str, ...] = ()

@@ -7,11 +7,10 @@ widen the rate and the window, as do those that the recording has lost.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_drainwatch.core.flow.classify import Role
-from pytest_drainwatch.core.interval import NS_PER_S, Bounds, Interval
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds, Interval
 from pytest_drainwatch.core.probing import counts
 from pytest_drainwatch.core.probing.answers import at_least, who_answered
 from pytest_drainwatch.core.probing.attempts import Prober, Run
@@ -20,9 +19,9 @@ from pytest_drainwatch.core.probing.document import (
     UNKNOWN,
     AnsweredBy,
     AttemptRun,
-    Fate,
     NewConnections,
     ObservedFailing,
+    TriedEvery,
 )
 from pytest_drainwatch.core.probing.pieces import Piece, Surroundings, Tried
 from pytest_drainwatch.core.probing.result import Result
@@ -39,7 +38,9 @@ def new_connections(tried: Iterable[Tried], around: Surroundings) -> tuple[NewCo
 
 def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> NewConnections:
     since = [piece for piece in pieces if piece.since]
-    results, before = _counts(since), _counts(p for p in pieces if not p.since)
+    counted = counts.by_every((piece, piece.count) for piece in since)
+    earlier = ((piece, piece.count) for piece in pieces if not piece.since)
+    results, before = counts.in_all(counted), counts.in_all(counts.by_every(earlier))
     attempts, failed = counts.judged(results)
     attempts_before, failed_before = counts.judged(before)
     answered_by = tuple(who_answered(pieces, around))
@@ -53,7 +54,7 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         source=prober.source,
         attempts=attempts,
         failed=failed,
-        failure_rate=counts.rate(results, prober.lost),
+        failure_rate=counts.rate(counted, prober.lost),
         results=_named(results),
         not_judged=counts.doubtful(results),
         lost=prober.lost,
@@ -70,19 +71,38 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         late_max_ns=prober.late_max_ns,
         runs=kept,
         runs_left_out=left_out,
-        notes=(*_notes(prober, results, before), *_about(prober, pieces, targets, around)),
+        by_interval=tuple(_by_interval(prober, counted)),
+        notes=(
+            *_notes(prober, results, before),
+            *_weighed(prober, counted),
+            *_about(prober, pieces, targets, around),
+        ),
     )
     return found
 
 
-def _counts(pieces: Iterable[Piece]) -> Counter[Fate]:
-    found: Counter[Fate] = Counter()
-    for piece in pieces:
-        found[piece.fate] += piece.count
-    return found
+def _by_interval(prober: Prober, counted: Mapping[int, counts.Counts]) -> Iterator[TriedEvery]:
+    for every, results in counted.items():
+        attempts, failed = counts.judged(results)
+        yield TriedEvery(
+            interval_ns=None if prober.interval_ns is None else prober.interval_ns * every,
+            attempts=attempts,
+            failed=failed,
+            not_judged=counts.doubtful(results),
+            failure_rate=counts.rate({every: results}, prober.lost),
+        )
 
 
-def _named(results: Counter[Fate]) -> dict[str, int]:
+def _weighed(prober: Prober, counted: Mapping[int, counts.Counts]) -> Iterator[str]:
+    if len(counted) > 1 and prober.interval_ns is not None:
+        apart = " or ".join(f"{prober.interval_ns * every / NS_PER_MS:g} ms" for every in counted)
+        yield (
+            f"attempts are {apart} apart, as the plan has it: failure_rate weighs them by the time "
+            "that each stands for, and counts do not"
+        )
+
+
+def _named(results: counts.Counts) -> dict[str, int]:
     return {str(fate): number for fate, number in sorted(results.items()) if number}
 
 
@@ -105,7 +125,9 @@ def _failing(since: Sequence[Piece], prober: Prober, t0_ns: int) -> ObservedFail
         first = Interval(min(first.lo, *(u.lo for u in unknown)), first.hi)
         last = Interval(last.lo, max(last.hi, *(u.hi for u in unknown)))
         lasts = Interval(min(lasts.lo, (last - first).lo), (last - first).hi)
-    attempts, failures = counts.judged(_counts(within))
+    attempts, failures = counts.judged(
+        counts.in_all(counts.by_every((piece, piece.count) for piece in within))
+    )
     return ObservedFailing(
         begun_ns=_since(begun, t0_ns),
         first_ns=_since(first, t0_ns),
@@ -154,10 +176,10 @@ def _condensed(
 
 def _follows(run: Run, before: Run) -> bool:
     """Whether no slot lies between two runs."""
-    return run.first_slot == before.last_slot + 1
+    return run.first_slot == before.last_slot + before.every and run.every == before.every
 
 
-def _notes(prober: Prober, results: Counter[Fate], before: Counter[Fate]) -> Iterator[str]:
+def _notes(prober: Prober, results: counts.Counts, before: counts.Counts) -> Iterator[str]:
     attempts, failed = counts.judged(results)
     doubtful = counts.doubtful(results)
     failed_before = counts.judged(before)[1]

@@ -7,15 +7,32 @@ conditions, and its figures. Each kind of report has its own way there
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.document import whole_ms
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
-from pytest_drainwatch.core.repeats.metrics import Metric, Reading, Tally
+from pytest_drainwatch.core.repeats.document import (
+    BracketMs,
+    CountInterval,
+    MedianInterval,
+    MetricSummary,
+    ScenarioSummary,
+    TallySummary,
+)
+from pytest_drainwatch.core.repeats.fates import (
+    LISTED,
+    FlowFate,
+    differing,
+    fate_counts,
+    told,
+)
+from pytest_drainwatch.core.repeats.metrics import Metric, OwnMetric, Reading, Tally
 from pytest_drainwatch.core.repeats.stats import bounded_statistics, median_bounds, statistics
 
-AGGREGATE_SCHEMA = 1
+__all__ = ["MetricSummary", "PoolError", "Repeat", "ScenarioSummary", "pool", "refuse_unlike"]
+
 # What an environment says when it could not read a fact.
 UNKNOWN = (None, "unknown", "")
 BUILD = ("drainwatch_version", "git_commit")
@@ -30,79 +47,18 @@ class Repeat:
     """One trial, reduced to what pooling needs.
 
     ``conditions`` must be equal in all repeats. ``fates`` counts flows per transport
-    and outcome, and may differ: that is a finding, and is reported as one.
+    and outcome, and may differ: that is a finding, and is reported as one. ``flows``
+    names them; empty where the source's flows have no names that mean the same in all
+    repeats.
     """
 
     label: str
     conditions: Mapping[str, object]
     metrics: Mapping[Metric, Reading | None]
     fates: Mapping[str, int]
+    own_metrics: Mapping[OwnMetric, Reading | None] = field(default_factory=dict)
     tallies: Mapping[Tally, Interval | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MedianInterval:
-    """Where the median of all such trials lies, and how often such an interval is right.
-
-    From the ``rank``-th value from below to the ``rank``-th from above, each at its outer bound.
-    """
-
-    lo_ms: float
-    hi_ms: float
-    rank: int
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BracketMs:
-    """Bounds in milliseconds."""
-
-    lo: float
-    hi: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSummary:
-    """A figure over all repeats.
-
-    The ``_ms`` fields are statistics of the numbers as shown, truncated toward zero.
-    ``bracket_ms`` is where the median really lies, as ``median_ns`` says in full; they
-    are None when a repeat kept no bounds. ``median_interval`` is about chance, not about
-    bounds: None when a repeat did not measure the figure, because it may be missing
-    for a reason that has to do with its size.
-    """
-
-    observed: int
-    not_measured: int
-    min_ms: int | None
-    median_ms: int | None
-    max_ms: int | None
-    values_ms: tuple[int | None, ...]
-    bracket_ms: BracketMs | None
-    min_ns: Bounds | None
-    median_ns: Bounds | None
-    max_ns: Bounds | None
-    median_interval: MedianInterval | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioSummary:
-    """All repeats of one scenario."""
-
-    id: str
-    repeats: tuple[str, ...]
-    conditions: Mapping[str, object]
-    metrics: Mapping[str, MetricSummary]
-    disagreements: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
-    """What ``drainwatch aggregate --json`` prints."""
-
-    aggregate_schema: int
-    scenarios: tuple[ScenarioSummary, ...]
+    flows: Sequence[FlowFate] = ()
 
 
 def pool(scenario_id: str, repeats: Sequence[Repeat], notes: Sequence[str] = ()) -> ScenarioSummary:
@@ -113,17 +69,28 @@ def pool(scenario_id: str, repeats: Sequence[Repeat], notes: Sequence[str] = ())
     if not repeats:
         raise PoolError(f"scenario {scenario_id} has no repeats; expected at least one report")
     refuse_unlike(scenario_id, repeats)
-    conditions = repeats[0].conditions
+    conditions, labels = repeats[0].conditions, [repeat.label for repeat in repeats]
+    flows = [repeat.flows for repeat in repeats]
+    named = any(flows)
+    differ = tuple(differing(labels, flows))
+    fates = fate_counts(flows)
     return ScenarioSummary(
         id=scenario_id,
-        repeats=tuple(repeat.label for repeat in repeats),
+        repeats=tuple(labels),
         conditions=conditions,
-        metrics={
-            str(metric): _summarise([repeat.metrics.get(metric) for repeat in repeats])
-            for metric in Metric
-        },
-        disagreements=tuple(_disagreements(repeats)),
+        metrics=_metrics(repeats),
+        disagreements=tuple(told(labels, [repeat.fates for repeat in repeats], differ)),
         notes=(*notes, *_doubts(conditions)),
+        tallies={
+            str(tally): _tally([repeat.tallies.get(tally) for repeat in repeats])
+            for tally in Tally
+            if any(tally in repeat.tallies for repeat in repeats)
+        },
+        outcomes=_by_group((fate.group, fate.outcome, fate.total) for fate in fates),
+        mechanisms=_by_group((fate.group, fate.mechanism, fate.total) for fate in fates),
+        fates=fates,
+        flows_that_differ=len(differ) if named else None,
+        flow_disagreements=differ[:LISTED] if named else None,
     )
 
 
@@ -151,6 +118,45 @@ def _shown(repeat: Repeat, field: str) -> str:
     value = repeat.conditions[field]
     # 25 and 25.0 are one setting; True is no 1.
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _metrics(repeats: Sequence[Repeat]) -> Mapping[str, MetricSummary]:
+    """The ancestor's figures always; ours where the reports are such that could hold them."""
+    return {
+        **{str(m): _summarise([r.metrics.get(m) for r in repeats]) for m in Metric},
+        **{
+            str(own): _summarise([repeat.own_metrics.get(own) for repeat in repeats])
+            for own in OwnMetric
+            if any(own in repeat.own_metrics for repeat in repeats)
+        },
+    }
+
+
+def _tally(values: Sequence[Interval | None]) -> TallySummary:
+    seen = [value for value in values if value is not None]
+    bounded = bounded_statistics(seen) if seen else None
+    all_seen = len(seen) == len(values)
+    return TallySummary(
+        observed=len(seen),
+        not_measured=len(values) - len(seen),
+        min=_pair(bounded.minimum) if bounded else None,
+        median=_pair(bounded.median) if bounded else None,
+        max=_pair(bounded.maximum) if bounded else None,
+        values=tuple(None if value is None else _pair(value) for value in values),
+        median_interval=_count_interval(seen) if all_seen else None,
+    )
+
+
+def _count_interval(values: Sequence[Interval]) -> CountInterval:
+    found = median_bounds(values)
+    return CountInterval(lo=found.lo, hi=found.hi, rank=found.rank, coverage=float(found.coverage))
+
+
+def _by_group(counts: Iterable[tuple[str, str, int]]) -> Mapping[str, Mapping[str, int]]:
+    found: dict[str, Counter[str]] = {}
+    for group, name, number in counts:
+        found.setdefault(group, Counter())[name] += number
+    return found
 
 
 def _summarise(readings: Sequence[Reading | None]) -> MetricSummary:
@@ -182,14 +188,6 @@ def _median_interval(readings: Sequence[Reading]) -> MedianInterval:
         rank=found.rank,
         coverage=float(found.coverage),
     )
-
-
-def _disagreements(repeats: Sequence[Repeat]) -> Iterable[str]:
-    """Fates are counted, never averaged: where repeats differ, each one's count stands there."""
-    for fate in sorted({fate for repeat in repeats for fate in repeat.fates}):
-        numbers = [repeat.fates.get(fate, 0) for repeat in repeats]
-        if len(set(numbers)) > 1:
-            yield f"{fate}: {', '.join(map(str, numbers))} flows"
 
 
 def _doubts(conditions: Mapping[str, object]) -> Iterable[str]:

@@ -1,8 +1,9 @@
-"""The twelve figures of one trial, whoever measured it.
+"""The figures of one trial, whoever measured it.
 
-Names and meanings are the ancestor's, so that its results and ours stand in one
-table. A trial is first reduced to its :class:`Instants`; the figures are differences
-of those and nothing else.
+The twelve names of :class:`Metric` and their meanings are the ancestor's, so that its
+results and ours stand in one table. A trial is first reduced to its :class:`Instants`;
+those figures are differences of them and nothing else. What only we measure has names
+of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ class Metric(StrEnum):
     SIGTERM = "trigger_to_sigterm_ms"
     SIGTERM_TO_READY_FALSE = "sigterm_to_ready_false_ms"
     SIGTERM_TO_REMOVED = "sigterm_to_endpoint_removed_ms"
+
+
+class OwnMetric(StrEnum):
+    """A duration that the ancestor does not measure.
+
+    From the first new connection that failed to the last one; 0 where surely none did.
+    """
+
+    NEW_TCP_FAILING = "new_tcp_connections_failing_ms"
+    NEW_UDP_FAILING = "new_udp_ports_failing_ms"
 
 
 class Tally(StrEnum):

@@ -7,18 +7,21 @@ if it was not measured, when the first did.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pytest_drainwatch.core.document import Environment, FlowReport, NodeFacts, Report
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
+from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.fates import FlowFate, counted
 from pytest_drainwatch.core.repeats.metrics import (
     Instants,
     Metric,
+    OwnMetric,
     Reading,
+    Tally,
     first_of,
     last_of,
     metrics,
@@ -34,15 +37,20 @@ _OF_ONE_POD = (
     Metric.LAST_UDP_TO_EXIT,
     Metric.SIGTERM_TO_REMOVED,
 )
+_FAILING = {OwnMetric.NEW_TCP_FAILING: Proto.TCP, OwnMetric.NEW_UDP_FAILING: Proto.UDP}
 
 
 def repeat(report: Report, label: str) -> Repeat:
     """One report of ours, ready to be pooled."""
+    flows = tuple(_fate(flow) for flow in report.trial.flows)
     return Repeat(
         label=label,
         conditions=conditions(report),
         metrics=figures(report),
-        fates=fates(report.trial.flows),
+        own_metrics=failing(report.trial.new_connections),
+        fates=counted(flows),
+        flows=flows,
+        tallies=tallies(report),
     )
 
 
@@ -99,10 +107,65 @@ def conditions(report: Report) -> Mapping[str, object]:
     }
 
 
-def fates(flows: Sequence[FlowReport]) -> Mapping[str, int]:
-    """How many flows ended how, per transport and role."""
-    return Counter(
-        f"{f.role or 'unanswered'} {f.proto} {f.outcome} by {f.mechanism}" for f in flows
+def tallies(report: Report) -> Mapping[Tally, Interval | None]:
+    """What must not be, counted: surely so many, and at most those that nobody could judge too.
+
+    None where there was nothing that could be lost.
+    """
+    trial = report.trial
+    return {
+        Tally.TARGET_FLOWS_LOST: _lost(trial.flows, Role.TARGET),
+        Tally.BYSTANDER_FLOWS_LOST: _lost(trial.flows, Role.BYSTANDER),
+        Tally.NEW_CONNECTIONS_FAILED: _failed(trial.new_connections),
+    }
+
+
+def failing(probers: Sequence[NewConnections]) -> Mapping[OwnMetric, Reading | None]:
+    """For how long new connections failed, of each transport of which any were tried."""
+    return {
+        name: _failing([prober for prober in probers if prober.proto is proto])
+        for name, proto in _FAILING.items()
+        if any(prober.proto is proto for prober in probers)
+    }
+
+
+def _lost(flows: Sequence[FlowReport], role: Role) -> Interval | None:
+    if not any(flow.role is role for flow in flows):
+        return None
+    # A flow that nobody answered before it ended may have been anybody's.
+    ours = [flow for flow in flows if flow.role in (role, None)]
+    may = [flow for flow in ours if flow.outcome not in (Outcome.DRAINED, Outcome.SURVIVED)]
+    surely = [f for f in may if f.role is role and f.outcome is not Outcome.NOT_MEASURED]
+    return Interval(len(surely), len(may))
+
+
+def _failed(probers: Sequence[NewConnections]) -> Interval | None:
+    failed, unknown = 0, 0
+    for prober in probers:
+        if prober.lost is None:
+            return None
+        failed += prober.failed
+        unknown += prober.not_judged + prober.lost
+    tried = sum(prober.attempts for prober in probers) + unknown
+    return Interval(failed, failed + unknown) if tried else None
+
+
+def _failing(probers: Sequence[NewConnections]) -> Reading | None:
+    if len(probers) != 1:
+        return None
+    (prober,) = probers
+    if prober.observed_failing is not None:
+        return Reading.of(Interval(*prober.observed_failing.lasts_ns))
+    surely_none = prober.attempts and not prober.not_judged and prober.lost == 0
+    return Reading.of(Interval.point(0)) if surely_none else None
+
+
+def _fate(flow: FlowReport) -> FlowFate:
+    return FlowFate(
+        id=flow.id,
+        group=f"{flow.role or 'unanswered'} {flow.proto}",
+        outcome=str(flow.outcome),
+        mechanism=str(flow.mechanism),
     )
 
 

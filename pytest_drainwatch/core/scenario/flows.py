@@ -10,18 +10,22 @@ from pytest_drainwatch.core.scenario.values import ScenarioError, check_within
 TCP_SPARSE_RATE_HZ = 5
 UDP_SPARSE_RATE_HZ = 10
 PROBE_INTERVAL_NS = 5 * NS_PER_MS
+# Between the times that matter a new connection tells that all is well, and no window's edge.
+PROBE_SPARSE_EVERY = 10
+PROBE_SPARSE_NS = 100 * NS_PER_MS  # and no longer than this, unless asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flows:
     """The connections held: how many, and how often each of them sends (Hz).
 
-    Beside them new connections are tried, one every ``probe_interval_ns`` for the whole
-    trial (TCP), and one from a fresh source port every ``udp_probe_interval_ns`` (UDP);
-    None tries none.
+    Beside them new connections are tried, one every ``probe_interval_ns`` (TCP), and one from
+    a fresh source port every ``udp_probe_interval_ns`` (UDP); None tries none.
 
-    The rates are those around the times that are known beforehand (core.plan); elsewhere
-    flows send at the sparse ones, which by default are lower where the rates allow it.
+    Rates and intervals are those around the times that are known beforehand (core.plan);
+    elsewhere flows send at the sparse rates, which by default are lower where the rates
+    allow it, and of the new connections each ``probe_sparse_every``-th is tried: 1 is all of
+    them throughout the trial, and None each tenth, or as many as make no more than 100 ms.
     """
 
     tcp: int = 10
@@ -33,6 +37,7 @@ class Flows:
     udp_one_way: int = 0  # further UDP flows that expect no answer; pods say what they received
     probe_interval_ns: int | None = PROBE_INTERVAL_NS
     udp_probe_interval_ns: int | None = None
+    probe_sparse_every: int | None = None
 
     @property
     def sparse_rates_hz(self) -> tuple[int, int]:
@@ -41,6 +46,21 @@ class Flows:
         return (
             min(TCP_SPARSE_RATE_HZ, self.tcp_rate_hz) if tcp is None else tcp,
             min(UDP_SPARSE_RATE_HZ, self.udp_rate_hz) if udp is None else udp,
+        )
+
+    def sparse_every(self, interval_ns: int) -> int:
+        """Of new connections ``interval_ns`` apart each so many-th is tried where it is sparse."""
+        if self.probe_sparse_every is not None:
+            return self.probe_sparse_every
+        return max(1, min(PROBE_SPARSE_EVERY, PROBE_SPARSE_NS // interval_ns))
+
+    @property
+    def probe_sparse_intervals_ns(self) -> tuple[int | None, int | None]:
+        """How far apart new connections of TCP and UDP are where it is sparse; None: none."""
+        tcp, udp = self.probe_interval_ns, self.udp_probe_interval_ns
+        return (
+            None if tcp is None else tcp * self.sparse_every(tcp),
+            None if udp is None else udp * self.sparse_every(udp),
         )
 
     def check(self) -> None:
@@ -56,5 +76,7 @@ class Flows:
         for name in ("probe_interval_ns", "udp_probe_interval_ns"):
             if (interval_ns := getattr(self, name)) is not None:
                 check_within(name, interval_ns, NS_PER_MS, 60 * NS_PER_S)
+        if self.probe_sparse_every is not None:
+            check_within("probe_sparse_every", self.probe_sparse_every, 1, 1000)
         if self.tcp + self.udp == 0:
             raise ScenarioError("a trial needs at least one flow; tcp flows and udp flows are 0")

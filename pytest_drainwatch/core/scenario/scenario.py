@@ -152,6 +152,8 @@ class Scenario:
             "publish_not_ready_addresses": service.publish_not_ready_addresses,
             "probe_interval_ms": _ms(flows.probe_interval_ns),
             "udp_probe_interval_ms": _ms(flows.udp_probe_interval_ns),
+            "probe_sparse_interval_ms": _ms(flows.probe_sparse_intervals_ns[0]),
+            "udp_probe_sparse_interval_ms": _ms(flows.probe_sparse_intervals_ns[1]),
             "cluster": self.cluster.config(),
             "trigger": str(self.trigger),
             "targets": self.targets,

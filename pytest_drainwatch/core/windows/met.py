@@ -45,17 +45,18 @@ class Attempts:
         parts = [part.since(-t0_ns) for part in _certain(span, self.until_ns - t0_ns)]
         inside = list(_without(parts, gaps))
         near = [part.since(-t0_ns) for part in _possible(span, self.until_ns - t0_ns)]
-        sure, may = Counter[Fate](), Counter[Fate]()
+        counted = counts.by_every(
+            (piece, sum(_surely(piece, part) for part in inside)) for piece in self.pieces
+        )
+        sure, may = counts.in_all(counted), Counter[Fate]()
         for piece in self.pieces:
-            surely = sum(_surely(piece, part) for part in inside)
-            sure[piece.fate] += surely
             # One that lies between two parts may be in either, and counts once.
             may[piece.fate] += min(piece.count, sum(_maybe(piece, part) for part in near))
         attempts, failed = counts.judged(sure)
         return Met(
             attempts=attempts,
             failed=failed,
-            rate=counts.rate(sure, self.lost) if attempts else None,
+            rate=counts.rate(counted, self.lost) if attempts else None,
             not_judged=counts.doubtful(sure),
             at_most=counts.judged(may),
         )

@@ -21,7 +21,10 @@ from pytest_drainwatch.flows.protocol import Farewell, Reply, parse_line
 
 
 class Attempt(ABC):
-    """One attempt of slot ``slot``; ``result`` is None until it is known."""
+    """One attempt of slot ``slot``, of which ``every``-th ones are tried just then.
+
+    ``result`` is None until it is known.
+    """
 
     __slots__ = (
         "_config",
@@ -29,6 +32,7 @@ class Attempt(ABC):
         "_remote",
         "begun_ns",
         "errno",
+        "every",
         "fd",
         "responder",
         "result",
@@ -37,8 +41,8 @@ class Attempt(ABC):
         "took_ns",
     )
 
-    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts) -> None:
-        self.slot = slot
+    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts, every: int = 1) -> None:
+        self.slot, self.every = slot, every
         self.result: Result | None = None
         self.responder: str | None = None
         self.errno: str | None = None
@@ -60,8 +64,9 @@ class Attempt(ABC):
         if self.result is None:
             return None
         return Settled(
-            self.slot, self.begun_ns, self.took_ns, self.result, self.responder, self.errno
-        )
+            self.slot, self.begun_ns, self.took_ns, self.result,
+            self.responder, self.errno, self.every,
+        )  # fmt: skip
 
     @abstractmethod
     def begin(self) -> None:

@@ -16,11 +16,14 @@ from pytest_drainwatch.flows.fields import (
 )
 
 PROTOS = ("tcp", "udp")
+MOST_SPARSE = 60_000  # 1 ms apart where it is dense, a minute elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProberConfig:
     """A new connection to ``address`` every ``interval_ns``, each given up after ``patience_ns``.
+
+    Where the plan is sparse only each ``sparse_every``-th slot is tried; 1: all of them.
 
     The patience is a second because Linux sends a lost SYN again after a second: who is
     answered later than that has lost its first one. Such an attempt is a timeout, however
@@ -33,6 +36,7 @@ class ProberConfig:
     interval_ns: int
     source_address: str | None = None
     patience_ns: int = NS_PER_S
+    sparse_every: int = 1
 
     @property
     def subject(self) -> str:
@@ -44,10 +48,9 @@ class ProberConfig:
         """So many attempts may wait for their result, each with a descriptor and a port."""
         return self.patience_ns // self.interval_ns + 1
 
-    @property
-    def attempts_per_s(self) -> float:
+    def attempts_per_s(self, *, dense: bool) -> float:
         """How many are made in a second."""
-        return NS_PER_S / self.interval_ns
+        return NS_PER_S / (self.interval_ns * (1 if dense else self.sparse_every))
 
 
 def parse_probers(raw: object) -> tuple[ProberConfig, ...]:
@@ -74,6 +77,7 @@ def _prober(name: str, raw: object) -> ProberConfig:
         known["source_address"] = _one_host(f"{name}.source_address", source)
     check_number("port", known, 1, 65535, prefix=f"{name}.")
     check_number("interval_ns", known, NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
+    check_number("sparse_every", known, 1, MOST_SPARSE, prefix=f"{name}.")
     check_number("patience_ns", known, 10 * NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
     return ProberConfig(**known)  # type: ignore[arg-type]
 

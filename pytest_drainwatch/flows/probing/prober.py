@@ -1,8 +1,7 @@
 """New connections on an open-loop schedule, and their books.
 
-Slot ``n`` lies at ``epoch + n * interval``. An attempt never waits for the one before it,
-and a slot that is missed by a whole interval is counted and not made up for. One timer
-serves the slots and the deadlines, and one epoll descriptor within the loop's own all
+Which slots are tried is told in ``slots.py``. An attempt never waits for the one before it.
+One timer serves the slots and the deadlines, and one epoll descriptor within the loop's own all
 sockets: to the loop a prober is a timer and a reader, whatever the rate.
 """
 
@@ -12,19 +11,21 @@ import asyncio
 import contextlib
 import select
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.document import FAILED
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows.density import Densities
 from pytest_drainwatch.flows.icmp import errno_name
 from pytest_drainwatch.flows.lateness import Book
 from pytest_drainwatch.flows.probing.attempt import Attempt
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.ports import SourcePorts
 from pytest_drainwatch.flows.probing.runs import Runs
+from pytest_drainwatch.flows.probing.slots import Slots
 from pytest_drainwatch.flows.probing.tcp import TcpAttempt
 from pytest_drainwatch.flows.probing.udp import UdpAttempt
 
@@ -42,11 +43,17 @@ _EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 class Prober:
     """Tries one address with one protocol."""
 
-    def __init__(self, config: ProberConfig, loop: asyncio.AbstractEventLoop, emit: Emit) -> None:
+    def __init__(
+        self,
+        config: ProberConfig,
+        densities: Densities,
+        loop: asyncio.AbstractEventLoop,
+        emit: Emit,
+    ) -> None:
         self.config = config
+        self._densities = densities
         self._loop = loop
         self._emit = emit
-        self._slots = Book()
         self._runs = Runs(config.subject, emit)
         self._kind: type[Attempt] = TcpAttempt if config.proto == "tcp" else UdpAttempt
         self._ports = SourcePorts()
@@ -55,17 +62,29 @@ class Prober:
         # In slot order, from the oldest that waits for its result: results are booked in order.
         self._open: deque[Attempt] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._epoch_ns = 0
-        self._next_slot = 0
+        self._slots: Slots
         self._attempts = 0
         self._ended_ns: int | None = None  # since when nothing more is begun
         self._done = asyncio.Event()
 
     def start(self, epoch_ns: int) -> None:
         """Begin with slot 0 at ``epoch_ns``."""
-        self._epoch_ns = epoch_ns
+        self._slots = Slots(
+            self._densities,
+            self.config.subject,
+            epoch_ns=epoch_ns,
+            interval_ns=self.config.interval_ns,
+            every=self.config.sparse_every,
+        )
         self._loop.add_reader(self._epoll.fileno(), self._on_ready)
         self._arm()
+
+    def replanned(self) -> None:
+        """There is a new plan."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._slots.replanned()
+            self._arm()
 
     async def end(self) -> None:
         """Begin no further attempt, and wait for the results of those that are open."""
@@ -88,25 +107,28 @@ class Prober:
         self._epoll.close()
         # A slot that was due just now is neither taken nor missed.
         ended_ns = self._ended_ns or at_ns
-        self._skip(ended_ns - self.config.interval_ns, ended_ns)
-        told = self._slots.told()
+        self._slots.skip(ended_ns)
+        epoch_ns, whole = self._slots.epoch_ns, Book()
+        stretches = list(self._stretches(ended_ns, whole))
+        told = whole.told()
         del told["sends"]
         self._emit(
             Observation(
                 source=Source.CLIENT,
                 event=Event.PROBER_SUMMARY,
-                at=Interval(self._epoch_ns, max(ended_ns, self._epoch_ns)),
+                at=Interval(epoch_ns, max(ended_ns, epoch_ns)),
                 subject=self.config.subject,
                 data={
                     "proto": self.config.proto,
                     "period_ns": self.config.interval_ns,
-                    "epoch_ns": self._epoch_ns,
+                    "epoch_ns": epoch_ns,
                     "patience_ns": self.config.patience_ns,
                     "source": self.config.source_address,
                     "ports_round_ns": self._ports.round_ns(self.config.interval_ns),
                     "attempts": self._attempts,
                     "unfinished": self._runs.counts[Result.UNFINISHED],
                     **told,
+                    "stretches": stretches,
                 },
             )
         )
@@ -121,12 +143,24 @@ class Prober:
             "finished": counts.total(),
         }
 
-    def _slot_ns(self, slot: int) -> int:
-        return self._epoch_ns + slot * self.config.interval_ns
+    def _stretches(self, end_ns: int, whole: Book) -> Iterator[dict[str, object]]:
+        """How each stretch was tried, which adds up to the ``whole``."""
+        for stretch in self._densities.until(end_ns):
+            lo_ns, hi_ns = max(stretch.lo_ns, self._slots.epoch_ns), min(stretch.hi_ns, end_ns)
+            if lo_ns < hi_ns:
+                book = stretch.book(self.config.subject)
+                whole.add(book)
+                told = book.told()
+                yield {
+                    "at": [lo_ns, hi_ns],
+                    "every": self._slots.every(stretch),
+                    "attempts": told.pop("sends"),
+                    **told,
+                }
 
     def _arm(self) -> None:
         # Once it is ending the timer still looks after the deadlines.
-        due_ns = self._slot_ns(self._next_slot)
+        due_ns = self._slots.next_ns
         if self._ended_ns is not None:
             due_ns = monotonic_ns() + self.config.interval_ns
         for attempt in self._open:
@@ -141,34 +175,26 @@ class Prober:
         now_ns = monotonic_ns()
         try:
             if self._ended_ns is None:
-                self._skip(now_ns - self.config.interval_ns, now_ns)
-                if self._slot_ns(self._next_slot) <= now_ns:
-                    self._try()
+                turn = self._slots.take(now_ns)
+                if turn is not None:
+                    self._try(*turn)
             self._expire(monotonic_ns())
             self._book()
         finally:  # whatever became of this one, others follow
             self._arm()
 
-    def _skip(self, until_ns: int, now_ns: int) -> None:
-        """Slots up to ``until_ns`` that were not taken are missed."""
-        missed = (until_ns - self._slot_ns(self._next_slot)) // self.config.interval_ns + 1
-        if missed > 0:
-            late_ns = now_ns - self._slot_ns(self._next_slot)
-            self._slots.miss(late_ns, self.config.interval_ns, missed)
-            self._next_slot += missed
-
-    def _try(self) -> None:
-        attempt = self._kind(self.config, self._next_slot, self._ports)
-        self._next_slot += 1
-        late_ns = max(0, attempt.begun_ns - self._slot_ns(attempt.slot))
+    def _try(self, slot: int, every: int, book: Book) -> None:
+        due_ns = self._slots.time_ns(slot)
+        attempt = self._kind(self.config, slot, self._ports, every)
+        late_ns = max(0, attempt.begun_ns - due_ns)
         try:
             attempt.begin()
         except Exception:
-            self._slots.miss(late_ns, self.config.interval_ns, 1)
+            book.miss(late_ns, self.config.interval_ns, 1)
             raise
         self._attempts += 1
         self._open.append(attempt)
-        self._slots.lateness.add(max(0, attempt.begun_ns - self._slot_ns(attempt.slot)))
+        book.lateness.add(max(0, attempt.begun_ns - due_ns))
         if attempt.result is None:
             try:
                 # Once, for everything; a socket that is ready already is reported as well.
@@ -211,17 +237,28 @@ class Probers:
     """All probers of an agent."""
 
     def __init__(
-        self, configs: Sequence[ProberConfig], loop: asyncio.AbstractEventLoop, emit: Emit
+        self,
+        configs: Sequence[ProberConfig],
+        densities: Densities,
+        loop: asyncio.AbstractEventLoop,
+        emit: Emit,
     ) -> None:
-        self._probers = [Prober(config, loop, emit) for config in configs]
+        self._grid_ns = densities.epoch_ns
+        self._probers = [Prober(config, densities, loop, emit) for config in configs]
 
-    def start(self, grid_ns: int) -> None:
+    def start(self) -> None:
         """Begin soon, on the grid that the flows' phases count from: no flow has phase 0."""
+        grid_ns = self._grid_ns
         for number, prober in enumerate(self._probers):
             interval_ns = prober.config.interval_ns
             apart_ns = monotonic_ns() + LEAD_NS - grid_ns
             epoch_ns = grid_ns + -(-apart_ns // interval_ns) * interval_ns
             prober.start(epoch_ns + number * APART_NS)
+
+    def replanned(self) -> None:
+        """There is a new plan."""
+        for prober in self._probers:
+            prober.replanned()
 
     async def end(self) -> None:
         """Begin no further attempt, and wait for the results of those that are open: what

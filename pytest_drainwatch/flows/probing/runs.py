@@ -1,7 +1,8 @@
 """What became of attempts, sans-io: results in slot order in, run-length coded runs out.
 
-A run is of attempts in a row that went the same way. It is also cut after ten seconds,
-so that an agent that is killed takes no more than that with it.
+A run is of attempts in a row that went the same way, and of one density: how far apart their
+slots are is known of all of them. It is also cut after ten seconds, so that an agent that is
+killed takes no more than that with it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.result import Result
 
 LONGEST_RUN_NS = 10 * NS_PER_S
-OF_ONE = ("result", "responder", "errno", "first_slot")
+OF_ONE = ("result", "responder", "errno", "every", "first_slot")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One attempt whose result is known: ``took_ns`` after it was begun at ``begun_ns``."""
+    """One attempt whose result is known: ``took_ns`` after it was begun at ``begun_ns``.
+
+    ``every``-th slots were tried where it lies.
+    """
 
     slot: int
     begun_ns: int
@@ -28,11 +32,12 @@ class Settled:
     result: Result
     responder: str | None = None
     errno: str | None = None
+    every: int = 1
 
     @property
-    def way(self) -> tuple[Result, str | None, str | None]:
+    def way(self) -> tuple[Result, str | None, str | None, int | None]:
         """What attempts of one run have in common."""
-        return self.result, self.responder, self.errno
+        return self.result, self.responder, self.errno, None if self.every == 1 else self.every
 
 
 @dataclass(slots=True)
@@ -42,6 +47,7 @@ class _Run:
     result: Result
     responder: str | None
     errno: str | None
+    every: int | None  # None: all slots were tried
     first_slot: int
     last_slot: int
     count: int
@@ -69,7 +75,7 @@ class Runs:
         run = self._run
         if (
             run is None
-            or one.way != (run.result, run.responder, run.errno)
+            or one.way != (run.result, run.responder, run.errno, run.every)
             or one.begun_ns - run.first_ns >= LONGEST_RUN_NS
         ):
             self.close()

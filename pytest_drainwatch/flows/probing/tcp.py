@@ -29,8 +29,8 @@ class TcpAttempt(Attempt):
 
     __slots__ = ("_asked_ns", "_received")
 
-    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts) -> None:
-        super().__init__(config, slot, ports)
+    def __init__(self, config: ProberConfig, slot: int, ports: SourcePorts, every: int = 1) -> None:
+        super().__init__(config, slot, ports, every)
         self._asked_ns: int | None = None  # None: not accepted yet
         self._received = b""
 

@@ -1,0 +1,91 @@
+"""Which trials a run set out to measure, so that those it never came to can be named.
+
+Workers of xdist collect the tests, and their controller sums the run up: it learns the plan
+by a file in the run's folder, which is there even if every worker is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pytest_drainwatch import asked, repeating
+from pytest_drainwatch.forecast import forecast
+from pytest_drainwatch.session import RUN
+
+FILE = ".planned.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is said of a run before the wait, and what it will measure.
+
+    A trial: ``scenario`` (None: only the test knows), ``repeat`` and ``test``, its node id.
+    """
+
+    words: Sequence[str] = ()
+    trials: Sequence[Mapping[str, object]] = field(default=())
+
+
+PLAN = pytest.StashKey[Plan]()
+
+
+def made(config: pytest.Config, items: Sequence[pytest.Item]) -> Plan:
+    """The plan of a run that will run these tests; empty, and made at once, if none measures."""
+    if not any(map(repeating.measures, items)):
+        return Plan()
+    return Plan(
+        words=forecast(config, items),
+        trials=[trial for item in items for trial in _trials(config, item)],
+    )
+
+
+def publish(config: pytest.Config, plan: Plan) -> None:
+    """In a worker: tell the controller. Several workers write the same."""
+    if not plan.trials:
+        return
+    folder = folder_of(config)
+    own = folder / f"{FILE}.{os.getpid()}"
+    # Where nothing can be written no trial can be measured either, and it will say so.
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        own.write_text(json.dumps({"words": plan.words, "trials": plan.trials}), encoding="utf-8")
+        own.replace(folder / FILE)
+
+
+def published(config: pytest.Config) -> Plan:
+    """In the controller: what a worker told; empty if none has so far."""
+    try:
+        told = json.loads((folder_of(config) / FILE).read_text(encoding="utf-8"))
+        return Plan(words=told["words"], trials=told["trials"])
+    except (OSError, ValueError, KeyError):
+        return Plan()
+
+
+def clear_up(config: pytest.Config) -> None:
+    """Remove the file, and the folder if the file was all that it held."""
+    folder = folder_of(config)
+    with suppress(OSError):
+        (folder / FILE).unlink()
+        folder.rmdir()
+
+
+def folder_of(config: pytest.Config) -> Path:
+    """The folder of this run's results."""
+    run = config.stash[RUN]
+    return run.settings.out / run.run_id
+
+
+def _trials(config: pytest.Config, item: pytest.Item) -> Iterator[Mapping[str, object]]:
+    if not repeating.measures(item):
+        return
+    known = asked.says_its_scenarios(item)
+    ids = [each.id for each in asked.applied(config, item)] if known else [None]
+    for scenario in ids:
+        yield {"scenario": scenario, "repeat": repeating.repeat_of(item), "test": item.nodeid}

@@ -1,0 +1,139 @@
+"""A summary as Markdown, for a pull request's job summary.
+
+GitHub shows at most 1 MiB of it, and what is longer is not shown at all: so it is cut
+between lines before that, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from pytest_drainwatch.core.repeats.document import MetricSummary, ScenarioSummary
+from pytest_drainwatch.core.repeats.summary import State, Summary
+from pytest_drainwatch.render.aggregate import fates, numbers, tallies
+
+# GitHub's limit, less what a workflow may write beside it.
+MOST_BYTES = 1_000_000
+_CUT = "\n*Cut here: longer than a job summary may be. All of it: `drainwatch aggregate`.*\n"
+# What Markdown, HTML in it, or GitHub take for more than a letter: "@" and "#" make links.
+_ANYWHERE = r"[\\`*_\[\]<>#|~&@$^]|:(?=//)|(?<=\bwww)\."
+_IN_CELL = re.compile(_ANYWHERE)
+# A line may begin with a sign or a number that makes a list or a heading of it.
+_IN_LINE = re.compile(_ANYWHERE + r"|^[^a-zA-Z0-9]|^\d(?=\d*[.)](?:\s|$))")
+
+
+def show(found: Summary) -> str:
+    """The whole, within the limit."""
+    return _cut("".join(line + "\n" for line in _lines(found)))
+
+
+def text(said: object) -> str:
+    """Anybody's text as plain text, in a line of its own."""
+    return _plain(said, _IN_LINE)
+
+
+def cell(said: object) -> str:
+    """Anybody's text as plain text within a table."""
+    return _plain(said, _IN_CELL)
+
+
+def _plain(said: object, special: re.Pattern[str]) -> str:
+    line = " ".join(str(said).split())
+    shown = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return special.sub(lambda sign: f"&#{ord(sign[0])};", shown)
+
+
+def _lines(found: Summary) -> Iterator[str]:
+    measured = sum(entry.state is State.MEASURED for entry in found.trials)
+    yield "## What happened to connections when a pod terminated"
+    yield ""
+    yield f"{measured} of {len(found.trials)} trials measured, run {text(found.run_id)}."
+    yield ""
+    if found.incomplete_because:
+        yield "### Incomplete"
+        yield ""
+        yield from (f"- {text(why)}" for why in found.incomplete_because)
+        yield ""
+    if found.refused:
+        yield "### Not pooled"
+        yield ""
+        yield from (f"- {text(one.reason)}" for one in found.refused)
+        yield ""
+    if found.scenarios:
+        yield "### Outcomes"
+        yield ""
+        yield from _table(("scenario", "repeats", "flows", "ended"), _outcomes(found.scenarios))
+        yield "### Lost"
+        yield ""
+        yield from _table(("scenario", "what", "n", "min", "median", "max"), _lost(found.scenarios))
+    told = [(one.id, said) for one in found.scenarios for said in one.disagreements]
+    if told:
+        yield "### Repeats disagree"
+        yield ""
+        yield from (f"- {text(name)}: {text(said)}" for name, said in told)
+        yield ""
+    notes = dict.fromkeys(note for one in found.scenarios for note in one.notes)
+    if notes:
+        yield "### Notes"
+        yield ""
+        yield from (f"- {text(note)}" for note in notes)
+
+        yield ""
+    if found.scenarios:
+        yield "<details><summary>Times (ms since the trigger)</summary>"
+        yield ""
+        yield from _table(
+            ("scenario", "figure", "n", "min", "median", "max", "median is within, how surely"),
+            _times(found.scenarios),
+        )
+        yield "</details>"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    yield from (f"| {' | '.join(cell(each) for each in row)} |" for row in rows)
+    yield ""
+
+
+def _outcomes(scenarios: Iterable[ScenarioSummary]) -> Iterator[tuple[str, ...]]:
+    for one in scenarios:
+        for group, ends in fates(one):
+            yield (one.id, str(len(one.repeats)), group, ends)
+
+
+def _lost(scenarios: Iterable[ScenarioSummary]) -> Iterator[tuple[str, ...]]:
+    for one in scenarios:
+        for name, found in tallies(one):
+            count = f"{found.observed} of {len(one.repeats)}"
+            yield (one.id, name.replace("_", " "), count, *numbers(found))
+
+
+def _times(scenarios: Iterable[ScenarioSummary]) -> Iterator[tuple[str, ...]]:
+    for one in scenarios:
+        for name, found in one.metrics.items():
+            if found.observed:
+                yield (
+                    one.id,
+                    name.removesuffix("_ms").replace("_", " "),
+                    f"{found.observed} of {len(one.repeats)}",
+                    *(str(ms) for ms in (found.min_ms, found.median_ms, found.max_ms)),
+                    _within(found),
+                )
+
+
+def _within(found: MetricSummary) -> str:
+    at = found.median_interval
+    if at is None or found.observed < 2:
+        return "-"
+    return f"{at.lo_ms:.1f} to {at.hi_ms:.1f}, {at.coverage:.2%}"
+
+
+def _cut(whole: str) -> str:
+    encoded = whole.encode()
+    if len(encoded) <= MOST_BYTES:
+        return whole
+    room = MOST_BYTES - len(_CUT.encode()) - len("\n</details>\n")
+    kept = encoded[: encoded.rfind(b"\n", 0, room) + 1].decode()
+    return kept + ("\n</details>\n" if "<details>" in kept else "") + _CUT

@@ -1,0 +1,175 @@
+"""What workers say while they measure, and how the controller's terminal shows it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from queue import Empty, Queue
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_drainwatch.board import in_one_line
+from pytest_drainwatch.relay import Kind, Message, Receiver, Sender, read
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets with names alone")
+
+
+def test_messages_arrive_in_their_order_and_nothing_is_left() -> None:
+    got: Queue[Message] = Queue()
+    receiver = Receiver(got.put)
+    sender = Sender(receiver.name, "gw3")
+    for number in range(100):
+        sender(Kind.LINE, f"line {number}")
+    assert [got.get(timeout=5).text for _ in range(100)] == [f"line {n}" for n in range(100)]
+    receiver.close()
+    assert not [t for t in threading.enumerate() if t.name == "drainwatch-relay"]
+    sender(Kind.LINE, "to nobody")
+    sender.close()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as again, pytest.raises(OSError):  # noqa: PT011
+        again.connect("\0" + receiver.name)
+
+
+def test_a_controller_that_does_not_read_holds_nobody_up() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as deaf:
+        deaf.bind("\0drainwatch-test-deaf")
+        sender = Sender("drainwatch-test-deaf", "gw0")
+        for _ in range(15):  # beyond what the kernel keeps for it
+            sender(Kind.STATUS, "x" * 10_000)
+        sender.close()
+
+
+def test_what_is_no_message_is_not_shown() -> None:
+    got: Queue[Message] = Queue()
+    receiver = Receiver(got.put)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        for raw in (b"", b"{", b"[]", b"\xff", b'{"worker": 1}', b'{"worker":"a","kind":"b"}'):
+            stranger.sendto(raw, "\0" + receiver.name)
+        stranger.sendto(json.dumps(_told("gw0", "line", "last")).encode(), "\0" + receiver.name)
+    assert got.get(timeout=5).text == "last"
+    with pytest.raises(Empty):
+        got.get(timeout=0.05)
+    receiver.close()
+
+
+@given(st.binary(max_size=200) | st.builds(lambda t: json.dumps(_told(t, "line", t)), st.text()))
+def test_no_bytes_reach_the_terminal_as_a_command(raw: bytes | str) -> None:
+    message = read(raw if isinstance(raw, bytes) else raw.encode(errors="replace"))
+    if message is not None:
+        assert message.text.isprintable()
+        assert message.worker.isprintable()
+
+
+def _told(worker: str, kind: str, text: str) -> dict[str, str]:
+    return {"worker": worker, "kind": kind, "text": text}
+
+
+@given(
+    doing=st.dictionaries(
+        st.sampled_from([f"gw{n}" for n in range(12)]),
+        st.builds("{}[r00]: {}: {}".format, st.text("ab", max_size=9), st.text("c"), st.text()),
+        min_size=1,
+    ),
+    width=st.integers(20, 300),
+)
+def test_the_status_line_is_never_wider_than_the_terminal(
+    doing: dict[str, str], width: int
+) -> None:
+    assert len(in_one_line(doing, width)) < width
+
+
+def test_the_status_line_says_as_much_as_there_is_room_for() -> None:
+    doing = {f"gw{n}": f"drain-delete[r0{n}]: observe: tcp 10/10" for n in range(2)}
+    assert in_one_line(doing, 200).count("tcp 10/10") == 2
+    assert in_one_line(doing, 80) == (
+        "drainwatch: gw0 drain-delete[r00]: observe · gw1 drain-delete[r01]: observe"
+    )
+    assert in_one_line(doing, 50) == "drainwatch: gw0 observe · gw1 observe"
+
+
+SAYING = """
+from pytest_drainwatch.progress import PytestProgress
+import pytest
+
+@pytest.mark.parametrize("number", range(4))
+def test_it(request, number):
+    print("captured")
+    progress = PytestProgress(request.config, f"trial-{number}[r00]")
+    progress.line("kept: export KUBECONFIG=x")
+    progress.phase("settle", 3_000_000_000)
+    progress.status("10 of 10 flows")
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["-s"], ["--dist=worksteal"]], ids=str)
+def test_under_xdist_phases_come_to_the_terminal(suite: pytest.Pytester, more: list[str]) -> None:
+    suite.makepyfile(SAYING)
+    result = suite.runpytest_subprocess("-n2", "-v", *more)
+    result.assert_outcomes(passed=4)
+    lines = [line for line in result.outlines if ": settle" in line]
+    assert sorted(line.partition(" trial-")[2] for line in lines) == [
+        f"{number}[r00]: settle, about 3 s" for number in range(4)
+    ]
+    assert all(line.startswith("drainwatch: gw") for line in lines), "no line is torn"
+    result.stdout.no_fnmatch_line("*10 of 10*")  # that is for a terminal
+
+
+def test_under_xdist_q_is_quiet_and_without_v_there_is_what_one_must_know(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(SAYING)
+    plain = suite.runpytest_subprocess("-n2")
+    plain.stdout.fnmatch_lines(["drainwatch: gw? trial-?[[]r00]: kept: export KUBECONFIG=x"])
+    plain.stdout.no_fnmatch_line("*settle*")
+    suite.runpytest_subprocess("-n2", "-q").stdout.no_fnmatch_line("*kept*")
+
+
+@pytest.mark.parametrize("number", ["-x", "--maxfail=2"])
+def test_a_run_that_stops_early_ends_and_names_what_never_ran(
+    drain_suite: pytest.Pytester, number: str
+) -> None:
+    result = drain_suite.runpytest_subprocess(
+        *("-n2", "--dist=worksteal", "-v", number, "--dw-repeat=8"), timeout=60
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    (written,) = drain_suite.path.glob("results/2*/summary.json")
+    states = [t["state"] for t in json.loads(written.read_text())["trials"]]
+    assert len(states) == 24
+    assert states.count("not-run") > 0
+    assert not list(written.parent.glob(".*"))
+
+
+CRASHING = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range(6))
+def test_it(number, trial):
+    if number == 2:
+        os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_worker_that_crashes_does_not_hang_the_run(suite: pytest.Pytester) -> None:
+    suite.makepyfile(CRASHING)
+    result = suite.runpytest_subprocess("-n2", "-v", timeout=60)
+    result.assert_outcomes(passed=5, failed=1)
+
+
+def test_where_there_can_be_no_relay_there_are_results_all_the_same(
+    suite: pytest.Pytester,
+) -> None:
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(
+            "\nfrom pytest_drainwatch import relay\n"
+            "def refuse(self, deliver): raise OSError('no such sockets')\n"
+            "relay.Receiver.__init__ = refuse\n"
+        )
+    suite.makepyfile(SAYING + "\ndef test_trial(trial): pass\n")
+    result = suite.runpytest_subprocess("-n2", "-v")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(["drainwatch: 1 trial(s), *", "*drain-delete*1/1 announced-fin*"])
+    result.stdout.no_fnmatch_line("*settle*")
