@@ -4,8 +4,9 @@
 
 The recording is generated: a drain, half of the flows TCP, which are told and closed, half UDP,
 which lose a few datagrams and move to the replacement; new connections beside them, some of
-which fail. Prints one JSON line per figure: seconds of processor time, the least of all rounds. The goal is for
-judging and showing together; reading the recording and writing report.json are beside it.
+which fail. Prints one JSON line per figure: seconds of processor time, the least of all
+rounds. The goal is for judging and showing together; reading the recording and writing
+report.json are beside it.
 Exit code: 0 within the goal, 1 not.
 """
 

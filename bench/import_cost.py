@@ -4,8 +4,9 @@
 
 One test that does nothing, run by pytest with the plugin and with ``-p no:drainwatch`` in turn,
 each in a process of its own; pytest-kind, on which fixtures may rest, is switched off in
-both. Prints the medians and the median of the differences within a round, as wall and as
-processor time: a busy machine stretches the first. Exit code: 0 within the goal, 1 not, 3
+both. Prints medians, and those of the differences within a round. The goal is for processor
+time: such a run waits for nothing, so on a quiet machine it is what a person waits longer, and
+on a busy one that wait says more of the others. Exit code: 0 within the goal, 1 not, 3
 could not measure.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -70,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for figure in (
         _figure("pytest_without_ms", [cost.wall_ms for cost in plain]),
         _figure("pytest_with_ms", [cost.wall_ms for cost in loaded]),
-        _figure("import_cost_cpu_ms", differences(plain, loaded, "cpu_ms")),
-        _figure("import_cost_ms", differences(plain, loaded, "wall_ms"), f"<= {GOAL_MS}"),
+        _figure("import_cost_wall_ms", differences(plain, loaded, "wall_ms")),
+        _figure("import_cost_ms", differences(plain, loaded, "cpu_ms"), f"<= {GOAL_MS}"),
     ):
         print(json.dumps(figure), flush=True)
     return verdict(plain, loaded)
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def verdict(plain: Sequence[Cost], loaded: Sequence[Cost]) -> int:
     """The exit code."""
-    return WITHIN if median(differences(plain, loaded, "wall_ms")) <= GOAL_MS else DEARER
+    return WITHIN if median(differences(plain, loaded, "cpu_ms")) <= GOAL_MS else DEARER
 
 
 def differences(plain: Sequence[Cost], loaded: Sequence[Cost], name: str) -> list[float]:
@@ -90,15 +91,18 @@ def differences(plain: Sequence[Cost], loaded: Sequence[Cost], name: str) -> lis
 
 def run(folder: str, more: Sequence[str]) -> Cost:
     """One pytest run. Raises :class:`CannotMeasure`."""
-    before, begun = os.times(), time.perf_counter()
+    before, begun = _spent_s(), time.perf_counter()
     done = _pytest(folder, *more)
-    took_s, after = time.perf_counter() - begun, os.times()
+    took_s, spent_s = time.perf_counter() - begun, _spent_s() - before
     if done.returncode != 0:
         raise CannotMeasure(f"pytest ended with {done.returncode}: {done.stdout[-500:]}")
-    spent_s = (after.children_user - before.children_user) + (
-        after.children_system - before.children_system
-    )
     return Cost(wall_ms=took_s * MS_PER_S, cpu_ms=spent_s * MS_PER_S)
+
+
+def _spent_s() -> float:
+    """The processor time of all children so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _check(folder: str) -> None:

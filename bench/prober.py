@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     probing: list[Held] = []
     more: list[Held] = []
     try:
-        with _probe() as port, tempfile.TemporaryDirectory() as folder:
+        with probe() as (port, _), tempfile.TemporaryDirectory() as folder:
             parts = [Path(folder) / f"part-{number}" for number in range(arguments.agents)]
             for _ in range(arguments.rounds):
                 plain += _hold(parts, port, FLOWS, None, arguments.seconds)
@@ -134,8 +134,8 @@ def figures(
 
 
 @contextmanager
-def _probe() -> Iterator[int]:
-    """A probe on loopback; its TCP port."""
+def probe() -> Iterator[tuple[int, int]]:
+    """A probe on loopback; its ports, for TCP and UDP. Raises :class:`RuntimeError`."""
     program = probe_program()
     if program is None:
         raise RuntimeError("probe.py was not found; expected probe_image/probe.py")
@@ -143,16 +143,16 @@ def _probe() -> Iterator[int]:
     env.update(TCP_PORT="0", UDP_PORT="0", HTTP_PORT="0")
     with subprocess.Popen(
         [sys.executable, str(program)], env=env, stdout=subprocess.PIPE, text=True
-    ) as probe:
-        assert probe.stdout is not None
+    ) as running:
+        assert running.stdout is not None
         try:
-            for line in probe.stdout:
+            for line in running.stdout:
                 if (told := json.loads(line))["event"] == "listening":
-                    yield int(told["tcp_port"])
+                    yield int(told["tcp_port"]), int(told["udp_port"])
                     return
             raise RuntimeError("the probe ended before it listened")
         finally:
-            probe.kill()
+            running.kill()
 
 
 def _hold(
@@ -173,11 +173,11 @@ def _hold(
                 if time.monotonic() > until:
                     raise RuntimeError(f"flows are not answered within {READY_S} s")
                 agent.wait_changed(0.1)
-        before, begun = [_cpu_ns(agent.pid) for agent in agents], time.monotonic()
+        before, begun = [cpu_ns(agent.pid) for agent in agents], time.monotonic()
         time.sleep(seconds)
-        after, took = [_cpu_ns(agent.pid) for agent in agents], time.monotonic() - begun
+        after, took = [cpu_ns(agent.pid) for agent in agents], time.monotonic() - begun
     spent = [b - a for a, b in zip(before, after, strict=True)]
-    return [_held(part, cpu_ns, took) for part, cpu_ns in zip(parts, spent, strict=True)]
+    return [_held(part, taken_ns, took) for part, taken_ns in zip(parts, spent, strict=True)]
 
 
 def _config(part: Path, port: int, flows: int, interval_ns: int | None, agents: int) -> AgentConfig:
@@ -212,7 +212,7 @@ def _held(part: Path, cpu_ns: int, seconds: float) -> Held:
     )
 
 
-def _cpu_ns(pid: int) -> int:
+def cpu_ns(pid: int) -> int:
     """How long it has run."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 

@@ -74,6 +74,7 @@ class Board:
         """Somebody else is going to write."""
         if self._showing:
             self._terminal.rewrite("", erase=True)
+            self._terminal.write("\r")
             self._terminal.currentfspath = None  # the line is empty: no new one is needed
             self._showing = False
 

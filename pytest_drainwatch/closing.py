@@ -7,12 +7,16 @@ otherwise than it would have ended: it becomes a line.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import gate, planned, told
-from pytest_drainwatch.session import RUN, workers_of
+from pytest_drainwatch import gate, planned
+from pytest_drainwatch.attempts import Told, table
+from pytest_drainwatch.listening import REPORTS
+from pytest_drainwatch.session import PLAN, RUN, workers_of
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -21,20 +25,17 @@ LINES = pytest.StashKey[list[str]]()
 
 
 def finish(session: pytest.Session) -> None:
-    """Sum up a run that set out to measure. Not for workers: their controller does it."""
+    """Sum up a run that set out to measure."""
     config = session.config
-    if hasattr(config, "workerinput") or config.getoption("collectonly", default=False):
+    if config.getoption("collectonly", default=False):
         return
-    plan = config.stash.get(planned.PLAN, None) or planned.published(config)
-    planned.clear_up(config)
-    if not plan.trials:
-        return
-    config.stash[planned.PLAN] = plan
-    skipped = config.stash[told.TOLD].skipped
-    if not planned.folder_of(config).exists() and all(t["test"] in skipped for t in plan.trials):
+    plan = config.stash.get(PLAN, planned.Plan())
+    reports = config.stash[REPORTS]
+    skipped = Told.of(reports).skipped
+    if not _anything(planned.folder_of(config)) and all(t["test"] in skipped for t in plan.trials):
         return  # nothing was to be measured in the end
     lines = config.stash.setdefault(LINES, [])
-    lines += _summary(config, plan)
+    lines += _summary(config, plan, skipped)
     gate.judge(session)
     lines += _prune(config)
 
@@ -45,10 +46,11 @@ def show(terminal: TerminalReporter) -> None:
     if config.get_verbosity() < 0:
         gate.show(terminal)
         return
-    known = config.stash[told.TOLD]
-    plan = config.stash.get(planned.PLAN, planned.Plan())
+    reports = config.stash[REPORTS]
+    known = Told.of(reports)
+    plan = config.stash.get(PLAN, planned.Plan())
     lines = [
-        *told.table(known),
+        *table(known),
         *known.run_again({str(trial["test"]) for trial in plan.trials}),
         *_overload(config, known),
         *config.stash.get(LINES, []),
@@ -60,7 +62,15 @@ def show(terminal: TerminalReporter) -> None:
     gate.show(terminal)
 
 
-def _overload(config: pytest.Config, known: told.Told) -> list[str]:
+def _anything(folder: Path) -> bool:
+    """Whether there is more in it than a plan."""
+    try:
+        return any(path.name != planned.FILE for path in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _overload(config: pytest.Config, known: Told) -> list[str]:
     if not known.trials:
         return []
     from pytest_drainwatch.overload import Stalled, advice
@@ -75,10 +85,9 @@ def _overload(config: pytest.Config, known: told.Told) -> list[str]:
     return advice(found, workers=workers_of(config), cpus=os.cpu_count())
 
 
-def _summary(config: pytest.Config, plan: planned.Plan) -> list[str]:
+def _summary(config: pytest.Config, plan: planned.Plan, skipped: Mapping[str, str]) -> list[str]:
     from pytest_drainwatch.repeats.summary import Planned, finish
 
-    skipped = config.stash[told.TOLD].skipped
     trials = [
         Planned(
             scenario=None if trial["scenario"] is None else str(trial["scenario"]),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import interrupts, repeating, session, told
+from pytest_drainwatch import interrupts, repeating, session
 from pytest_drainwatch.asked import EXPECTED_ARMS, arms_of, named_arms
 
 if TYPE_CHECKING:
@@ -117,9 +117,10 @@ def dw_flows(dw_probe: Probe) -> Iterator[Held]:
 @pytest.fixture
 def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
     """A measured trial of ``scenario``: judge it in the test's body."""
+    from pytest_drainwatch.told import announce
     from pytest_drainwatch.trial import measure
 
-    return told.announce(request, measure(dw_flows))
+    return announce(request, measure(dw_flows))
 
 
 @pytest.fixture
@@ -203,6 +204,7 @@ def _applied(request: pytest.FixtureRequest, asked: Scenario) -> Scenario:
 
 
 def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Trial:
+    from pytest_drainwatch.told import announce
     from pytest_drainwatch.trial import deploy, hold, measure
 
     with (
@@ -210,12 +212,13 @@ def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario)
         deploy(stage) as probe,
         hold(probe) as held,
     ):
-        return told.announce(request, measure(held))
+        return announce(request, measure(held))
 
 
 @contextmanager
 def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
     from pytest_drainwatch.pool import refuse
+    from pytest_drainwatch.told import FAILED
     from pytest_drainwatch.trial import prepare
 
     run = request.config.stash[session.RUN]
@@ -236,7 +239,7 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
         header = stage.recorder.header
         stage.recorder.header = replace(header, test=request.node.nodeid, repeat=repeat)
         yield stage
-        stage.failed = stage.failed or request.node.stash.get(told.FAILED, False)
+        stage.failed = stage.failed or request.node.stash.get(FAILED, False)
 
 
 @contextmanager

@@ -62,11 +62,9 @@ def forecast(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     ]
 
 
-def dealt(config: pytest.Config, items: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
+def dealt(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The order in which a worker of xdist should have its tests; the same in all of them."""
     workers = Workers.of(config)
-    if not any(map(repeating.measures, items)):
-        return items
     works = [_work(config, item) for item in items]
     return [items[place] for place in dealing.dealt(works, workers.mode, workers.number)]
 

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_drainwatch import planned, session
-from pytest_drainwatch.told import TOLD, Told
+from pytest_drainwatch import session
 
 if TYPE_CHECKING:
     from pytest_drainwatch.board import Board
 
+REPORTS = pytest.StashKey[list[pytest.TestReport]]()
+
 
 class Listener:
-    """Keeps what reports tell, and shows what workers say meanwhile."""
+    """Keeps what tests report, and shows what workers say meanwhile."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._told = config.stash[TOLD] = Told()
+        self._reports = config.stash[REPORTS] = []
         self._board: Board | None = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -31,7 +32,7 @@ class Listener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._told.note(report)
+        self._reports.append(report)
         if self._board is not None:
             self._board.hide()
             node = getattr(report, "node", None)
@@ -53,9 +54,14 @@ class Listener:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """The first worker knows what will be measured: say it, as a run without xdist does."""
-        if planned.PLAN in self._config.stash:
+        from pytest_drainwatch import planned
+
+        if session.PLAN in self._config.stash:
             return
-        plan = self._config.stash[planned.PLAN] = planned.published(self._config)
+        plan = planned.published(self._config)
+        if not plan.trials:
+            return
+        self._config.stash[session.PLAN] = plan
         terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None and self._config.get_verbosity() >= 0:
             terminal.ensure_newline()
@@ -71,4 +77,22 @@ class Listener:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         if self._board is not None:
+            from pytest_drainwatch import planned
+
             self._board.close()
+            planned.clear_up(self._config)
+
+
+def measured(config: pytest.Config) -> bool:
+    """Whether this process shows a run that set out to measure, or in which a test did."""
+    reports = config.stash.get(REPORTS, None)
+    if reports is None:
+        return False
+    if session.PLAN in config.stash:
+        return True
+    names = [str(name) for report in reports for name, _ in report.user_properties]
+    if not names:
+        return False
+    from pytest_drainwatch.told import ours
+
+    return any(map(ours, names))

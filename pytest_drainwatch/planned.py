@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch import asked, repeating
-from pytest_drainwatch.forecast import forecast
-from pytest_drainwatch.session import RUN
+from pytest_drainwatch.forecast import dealt, forecast
+from pytest_drainwatch.session import PLAN, RUN
 
 FILE = ".planned.json"
 
@@ -33,29 +33,28 @@ class Plan:
     trials: Sequence[Mapping[str, object]] = field(default=())
 
 
-PLAN = pytest.StashKey[Plan]()
-
-
-def made(config: pytest.Config, items: Sequence[pytest.Item]) -> Plan:
-    """The plan of a run that will run these tests; empty, and made at once, if none measures."""
-    if not any(map(repeating.measures, items)):
-        return Plan()
-    return Plan(
+def plan(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Plan a run of these tests: in a worker of xdist also in which order, and for others to
+    read. Several workers write the same.
+    """
+    worker = hasattr(config, "workerinput")
+    if worker:
+        items[:] = dealt(config, items)
+    made = config.stash[PLAN] = Plan(
         words=forecast(config, items),
         trials=[trial for item in items for trial in _trials(config, item)],
     )
+    if worker:
+        _publish(config, made)
 
 
-def publish(config: pytest.Config, plan: Plan) -> None:
-    """In a worker: tell the controller. Several workers write the same."""
-    if not plan.trials:
-        return
+def _publish(config: pytest.Config, made: Plan) -> None:
     folder = folder_of(config)
     own = folder / f"{FILE}.{os.getpid()}"
     # Where nothing can be written no trial can be measured either, and it will say so.
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        own.write_text(json.dumps({"words": plan.words, "trials": plan.trials}), encoding="utf-8")
+        own.write_text(json.dumps({"words": made.words, "trials": made.trials}), encoding="utf-8")
         own.replace(folder / FILE)
 
 

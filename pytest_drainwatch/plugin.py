@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import (
-    asked,
-    closing,
-    forecast,
-    gate,
-    listening,
-    planned,
-    repeating,
-    session,
-    told,
-)
+from pytest_drainwatch import asked, listening, repeating, session
 from pytest_drainwatch.fixtures import (
     arms,
     drainwatch,
@@ -69,7 +59,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     session.configure(config)
-    gate.check(config)
+    if config.stash[session.RUN].settings.baseline is not None:
+        from pytest_drainwatch import gate
+
+        gate.check(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(listening.Listener(config), "drainwatch-listener")
 
@@ -94,15 +87,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Not pytest_collection_modifyitems: -k, --lf and other plugins deselect there.
     config, items = session.config, session.items
     asked.check_items(config, items)
-    if hasattr(config, "workerinput"):
-        items[:] = forecast.dealt(config, items)
-        planned.publish(config, planned.made(config, items))
-    else:
-        config.stash[planned.PLAN] = planned.made(config, items)
+    if any(map(repeating.measures, items)):
+        from pytest_drainwatch import planned
+
+        planned.plan(config, items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    return list(config.stash.get(planned.PLAN, planned.Plan()).words)
+    return list(config.stash[session.PLAN].words) if session.PLAN in config.stash else []
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -112,7 +104,10 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    told.forget(item)
+    if repeating.measures(item) or item.user_properties:
+        from pytest_drainwatch import told
+
+        told.forget(item)
     asked.refuse(item)
 
 
@@ -121,7 +116,10 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    told.enrich(item, report)
+    if report.failed:
+        from pytest_drainwatch import told
+
+        told.enrich(item, report)
     return report
 
 
@@ -136,18 +134,28 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    closing.finish(session)
+    if listening.measured(session.config):
+        from pytest_drainwatch import closing
+
+        closing.finish(session)
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    closing.show(terminalreporter)
+    if listening.measured(terminalreporter.config):
+        from pytest_drainwatch import closing
+
+        closing.show(terminalreporter)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_json_runtest_metadata(item: pytest.Item) -> dict[str, object]:
+    from pytest_drainwatch import told
+
     return told.json_metadata(item)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_json_modifyreport(json_report: dict[str, object]) -> None:
+    from pytest_drainwatch import told
+
     json_report["drainwatch"] = {"schema": 1, "trials": told.json_trials(json_report)}

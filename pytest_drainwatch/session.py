@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from pytest_drainwatch import __version__
 from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.results import new_run_id
 from pytest_drainwatch.settings import Settings, from_environment, resolve
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.planned import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Run:
 
 
 RUN = pytest.StashKey[Run]()
+# Of a run that sets out to measure.
+PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 
 
 def add_options(parser: pytest.Parser) -> None:

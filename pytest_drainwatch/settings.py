@@ -148,6 +148,12 @@ def _refuse_contradictions(settings: Settings) -> None:
             "--dw-kubeconfig/--dw-context cannot apply; drop one of them, or use "
             "--dw-cluster=existing"
         )
+    theirs = bool(named) or settings.cluster in ("existing", "kind")
+    if settings.fresh_cluster != "session" and theirs:
+        raise OptionError(
+            f"--dw-fresh-cluster={settings.fresh_cluster} asks for new clusters, and one that is "
+            "not ours cannot be started anew; expected --dw-cluster=embedded, or drop it"
+        )
     if settings.min_sync_period == 0 and settings.proxy_mode != "ipvs":
         raise OptionError(
             "--dw-min-sync-period=0 is kube-proxy's word for its default, 1s, but in mode ipvs; "

@@ -23,6 +23,7 @@ from pathlib import Path
 from pytest_drainwatch import __version__, environment, preflight, report, targets, trigger
 from pytest_drainwatch.api import ApiUnavailable, connect
 from pytest_drainwatch.cluster import Cluster, ClusterError
+from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.collect import collect
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
@@ -149,7 +150,10 @@ def deploy(stage: Stage) -> Iterator[Probe]:
     """The probe and the watches, up to: these pods, ready, and stable behind the Service."""
     api, recorder, scenario = stage.api, stage.recorder, stage.scenario
     with ExitStack() as stack:
+        turn = stack.enter_context(ExitStack())
         with stage.phase("deploy"):
+            if stage.cluster.provider == "embedded":  # its pods start on this machine
+                turn.enter_context(DEPLOYMENTS.turn(stage.progress.line))
             watch = stage.watch = Watch(
                 api,
                 stage.namespace,
@@ -188,6 +192,7 @@ def deploy(stage: Stage) -> Iterator[Probe]:
                 ),
                 POD_READY_TIMEOUT_S,
             )
+            turn.close()
             must(lambda: preflight.watches_delivering(watch.delivering(), name), 30)
             pods = targets.pods_of(watch.pods())
             logs = tuple(LogFollower(api, name, pod.name, pod.uid, recorder) for pod in pods)

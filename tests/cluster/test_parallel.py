@@ -106,7 +106,8 @@ class Traces:
         return [
             *([f"node {self.node}"] if Path(f"/proc/{self.node}").exists() else []),
             *host.processes_naming(self.name),
-            *(path for path in host.cgroups() if self.name in path),
+            *map(str, Path("/sys/fs/cgroup").glob(f"*/drainwatch/{self.name}")),
+            *map(str, Path("/sys/fs/cgroup").glob(f"drainwatch/{self.name}")),
             *(line for line in mounts if self.name in line),
             *(line for line in link_lines() if line == self.link),
             *map(str, records.clusters_dir().glob(self.name)),

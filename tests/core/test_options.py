@@ -162,3 +162,11 @@ def test_an_interval_of_0_turns_a_prober_off_and_none_given_leaves_it() -> None:
 def test_which_verdicts_fail_a_run(text: str, verdicts: set[str]) -> None:
     assert given(fail_on=text).fail_on == verdicts
     assert given().fail_on == {"regression"}
+
+
+@pytest.mark.parametrize("where", [{"cluster": "existing"}, {"kubeconfig": "/some/where"}])
+def test_a_cluster_that_is_not_ours_is_never_started_anew(where: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="--dw-fresh-cluster=trial asks for new clusters"):
+        given(fresh_cluster="trial", **where)
+    assert given(fresh_cluster="session", **where).fresh_cluster == "session"
+    assert given(fresh_cluster="trial", cluster="embedded").fresh_cluster == "trial"

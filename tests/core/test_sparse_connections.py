@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import comb
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,6 +20,7 @@ from pytest_drainwatch.core.probing.document import Doubt, NewConnections
 from pytest_drainwatch.core.probing.judge import new_connections
 from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.core.scenario import Flows, Scenario, ScenarioError
 from pytest_drainwatch.core.stall import NO_STALLS
 from tests.core import story as s
 from tests.core.tries import TCP_NEW, prober, tries
@@ -215,3 +217,33 @@ def test_of_one_density_nothing_is_weighed() -> None:
     (only,) = found.by_interval
     assert (only.attempts, only.failed, only.failure_rate) == (800, 400, found.failure_rate)
     assert not any("apart" in note for note in found.notes)
+
+
+# --- what a scenario asks for ---------------------------------------------------------
+
+
+@given(interval_ms=st.integers(1, 60_000))
+def test_sparse_slots_are_slots_of_the_dense_grid(interval_ms: int) -> None:
+    flows = Flows(probe_interval_ns=interval_ms * NS_PER_MS)
+    sparse_ns, none = flows.probe_sparse_intervals_ns
+    assert none is None
+    assert sparse_ns is not None
+    assert sparse_ns % (interval_ms * NS_PER_MS) == 0
+    assert interval_ms <= sparse_ns // NS_PER_MS <= max(interval_ms, 100)
+    assert sparse_ns <= 10 * interval_ms * NS_PER_MS
+
+
+def test_one_interval_throughout_can_be_asked_for() -> None:
+    told = Scenario(flows=Flows(udp_probe_interval_ns=20 * NS_PER_MS)).config()
+    names = ("probe_sparse_interval_ms", "udp_probe_sparse_interval_ms")
+    assert [told[name] for name in names] == [50, 100]
+    same = Flows(udp_probe_interval_ns=20 * NS_PER_MS, probe_sparse_every=1)
+    told = Scenario(flows=same).config()
+    assert [told[name] for name in names] == [5, 20]
+    assert Scenario(flows=Flows(probe_interval_ns=None)).config()[names[0]] is None
+
+
+@pytest.mark.parametrize("every", [0, -1, 1001, True, 1.5])
+def test_what_is_no_share_of_slots(every: Any) -> None:
+    with pytest.raises(ScenarioError, match="probe_sparse_every"):
+        Scenario(flows=Flows(probe_sparse_every=every))

@@ -67,6 +67,22 @@ def test_containerd_lowers_no_score_where_it_may_not(restricted: bool) -> None:
     assert document["state"].startswith("/run/"), "on a file system that ends with the node"
 
 
+def test_what_components_lack_is_a_deviation() -> None:
+    argv = {component.name: component.argv for component in CONFIGURATION.components()}
+    named = "\n".join(CONFIGURATION.deviations())
+    for name in ("kube-controller-manager", "kube-scheduler"):
+        assert "--secure-port=0" in argv[name]
+    assert "kube-controller-manager, kube-scheduler: no port" in named
+    assert not any("requestheader" in flag for flag in argv["kube-apiserver"])
+    assert "no aggregated APIs" in named
+    heartbeat, election = (
+        next(int(f.partition("=")[2]) for f in argv["etcd"] if f.startswith(flag))
+        for flag in ("--heartbeat-interval", "--election-timeout")
+    )
+    assert election >= 5 * heartbeat, "etcd refuses to start else"
+    assert f"heartbeat {heartbeat} ms, election timeout {election} ms" in named
+
+
 def test_kubelet_stays_below_its_own_cgroup_and_checks_who_calls() -> None:
     document = json.loads(CONFIGURATION.files()["kubelet.json"])
     assert document["cgroupRoot"] == "/drainwatch/one"

@@ -19,8 +19,8 @@ from pytest_drainwatch.cluster.embedded import starts
 HOLDER = """
 import sys, time
 from pytest_drainwatch.cluster.embedded import starts
-starts.at_once = lambda: 1
-with starts.turn(lambda line: print(line, flush=True)):
+starts.STARTS.at_once = lambda: 1
+with starts.STARTS.turn(lambda line: print(line, flush=True)):
     print("mine", flush=True)
     sys.stdin.read()
 """
@@ -33,7 +33,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def one_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starts, "at_once", lambda: 1)
+    monkeypatch.setattr(starts.STARTS, "at_once", lambda: 1)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def refuse(line: str) -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_so_many_at_once_and_no_more(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starts, "at_once", lambda: most)
+    monkeypatch.setattr(starts.STARTS, "at_once", lambda: most)
     here, lock = [0], threading.Lock()
     seen: list[int] = []
 
@@ -76,7 +76,7 @@ def test_so_many_at_once_and_no_more(most: int, monkeypatch: pytest.MonkeyPatch)
             seen.append(here[0])
 
     def start() -> None:
-        with starts.turn(lambda _: None):
+        with starts.STARTS.turn(lambda _: None):
             change(1)
             time.sleep(0.05)
             change(-1)
@@ -87,22 +87,22 @@ def test_so_many_at_once_and_no_more(most: int, monkeypatch: pytest.MonkeyPatch)
     for thread in threads:
         thread.join()
     assert max(seen) == most
-    assert starts.tickets() == []
+    assert starts.STARTS.tickets() == []
 
 
 def test_first_come_first_served(one_at_once: None) -> None:
     order: list[int] = []
 
     def start(number: int) -> None:
-        with starts.turn(lambda _: None):
+        with starts.STARTS.turn(lambda _: None):
             order.append(number)
 
-    with starts.turn(refuse):
+    with starts.STARTS.turn(refuse):
         threads = []
         for number in range(4):
             threads.append(threading.Thread(target=start, args=(number,)))
             threads[-1].start()
-            while len(starts.tickets()) < number + 2:
+            while len(starts.STARTS.tickets()) < number + 2:
                 time.sleep(0.01)
     for thread in threads:
         thread.join()
@@ -114,7 +114,7 @@ def test_another_process_is_waited_for_and_named(one_at_once: None) -> None:
     with another() as process:
         let_go(process, after_s=0.3)
         began = time.monotonic()
-        with starts.turn(said.append):
+        with starts.STARTS.turn(said.append):
             assert time.monotonic() - began > 0.2
     assert said == [
         f"waiting for 1 cluster start(s) of this machine that came before (processes {process.pid})"
@@ -123,16 +123,24 @@ def test_another_process_is_waited_for_and_named(one_at_once: None) -> None:
 
 def test_a_dead_one_counts_no_more(one_at_once: None) -> None:
     with another() as process:
-        assert len(starts.tickets()) == 1
+        assert len(starts.STARTS.tickets()) == 1
         process.kill()
         process.wait()
-        with starts.turn(refuse):
-            assert [name.split("-")[1] for name in starts.tickets()] == [str(os.getpid())]
+        with starts.STARTS.turn(refuse):
+            assert [name.split("-")[1] for name in starts.STARTS.tickets()] == [str(os.getpid())]
+
+
+def test_who_died_while_it_drew_leaves_nothing(one_at_once: None) -> None:
+    with starts.STARTS.turn(refuse):
+        folder = Path(os.environ["DW_STATE"]) / "starts"
+        (folder / "0-1-1.new").touch()
+    with starts.STARTS.turn(refuse):
+        assert len(list(folder.iterdir())) == 1
 
 
 def test_who_is_interrupted_while_waiting_leaves_the_row(one_at_once: None) -> None:
-    with starts.turn(refuse), another("waiting for 1") as process:
-        assert len(starts.tickets()) == 2
+    with starts.STARTS.turn(refuse), another("waiting for 1") as process:
+        assert len(starts.STARTS.tickets()) == 2
         process.send_signal(signal.SIGINT)
         assert process.wait(5) != 0
         assert len(list((Path(os.environ["DW_STATE"]) / "starts").iterdir())) == 1
@@ -140,11 +148,11 @@ def test_who_is_interrupted_while_waiting_leaves_the_row(one_at_once: None) -> N
 
 def test_one_that_hangs_is_passed_by_in_the_end(one_at_once: None) -> None:
     said: list[str] = []
-    with another(), starts.turn(said.append, patience_s=0.2) as beside:
+    with another(), starts.STARTS.turn(said.append, patience_s=0.2) as beside:
         assert beside == 1
-        assert len(starts.tickets()) == 2
+        assert len(starts.STARTS.tickets()) == 2
     assert len(said) == 2
-    assert said[1].startswith("starting beside 1 cluster start(s) that did not end within")
+    assert said[1].startswith("going on beside 1 cluster start(s) that did not end within")
 
 
 def test_quiet_at_once_where_nothing_starts() -> None:
@@ -167,3 +175,8 @@ def test_a_trial_goes_on_beside_a_start_without_end() -> None:
         assert not starts.wait_quiet(said.append, patience_s=0.2)
     assert said[1].startswith("going on beside 1 cluster start(s)")
     assert "stalls" in said[1]
+
+
+def test_one_row_does_not_wait_for_another(one_at_once: None) -> None:
+    with another(), starts.DEPLOYMENTS.turn(refuse) as beside:
+        assert beside == 0

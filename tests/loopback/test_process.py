@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -106,3 +108,42 @@ def test_a_bad_configuration_is_said(tmp_path: Path) -> None:
         agent.check_alive()
     with pytest.raises(AgentFailed):
         agent.stop()
+
+
+def test_it_leads_a_session_of_its_own(agent: FlowAgent) -> None:
+    """A nice value counts within a session; and Ctrl-C at a terminal does not reach it."""
+    assert os.getsid(agent.pid) == os.getpgid(agent.pid) == agent.pid != os.getsid(0)
+
+
+def test_it_ends_with_a_conductor_that_is_killed(rig: Rig, tmp_path: Path) -> None:
+    """Another session is no other life: the pipe closes."""
+    probe = rig.probe()
+    conductor = (
+        "import sys, time\n"
+        "from pytest_drainwatch.flows.config import AgentConfig, Endpoint\n"
+        "from pytest_drainwatch.flows.process import FlowAgent\n"
+        "end = Endpoint(address='127.0.0.1', port=int(sys.argv[1]), flows=1)\n"
+        "agent = FlowAgent(list, AgentConfig(record=sys.argv[2], tcp=end))\n"
+        "while agent.status().phase != 'holding': agent.wait_changed(0.1)\n"
+        "print(agent.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    argv = [sys.executable, "-c", conductor, str(probe.tcp_port), str(tmp_path / "part")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        assert _lives(pid)
+        process.kill()
+    until = time.monotonic() + 20
+    while _lives(pid):
+        assert time.monotonic() < until, "an agent is left behind"
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    """Whether that process runs; one that nobody has waited for yet does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
+from contextlib import suppress
 from queue import Empty, Queue
 
 import pytest
@@ -173,3 +178,94 @@ def test_where_there_can_be_no_relay_there_are_results_all_the_same(
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["drainwatch: 1 trial(s), *", "*drain-delete*1/1 announced-fin*"])
     result.stdout.no_fnmatch_line("*settle*")
+
+
+LIVE = """
+import time
+from pytest_drainwatch.progress import PytestProgress
+import pytest
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(request, number):
+    progress = PytestProgress(request.config, f"trial-{number}[r00]")
+    progress.phase("observe")
+    for flows in range(10, 0, -1):
+        progress.status(f"{flows} of 10 flows")
+        time.sleep(0.3)
+"""
+
+
+def test_on_a_terminal_one_line_says_what_all_of_them_do(suite: pytest.Pytester) -> None:
+    suite.makepyfile(LIVE)
+    written = on_a_terminal(suite, "-n2", "-v")
+    # What a status line leaves behind is erased by what is written next.
+    statuses = re.findall(r"\rdrainwatch: (gw\d [^\r\n]*)", written)
+    assert any(said.count("of 10 flows") == 2 for said in statuses), written
+    assert all(len(said) < 200 for said in statuses)
+    shown = [line.rpartition("\r")[2] for line in written.split("\r\n")]
+    assert sum(line.startswith("[gw") and " PASSED " in line for line in shown) == 2, written
+    assert sum(line.startswith("drainwatch: gw") for line in shown) == 2
+    assert not any("of 10 flows" in line for line in shown), "none stays"
+    quiet = on_a_terminal(suite, "-n2", "-q")
+    assert "of 10 flows" not in quiet
+
+
+def on_a_terminal(suite: pytest.Pytester, *arguments: str) -> str:
+    """What a run writes to a terminal of 200 columns."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+        cwd=suite.path,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "200", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    written = b""
+    with suppress(OSError):  # its end closes the terminal
+        while part := os.read(ours, 65536):
+            written += part
+    os.close(ours)
+    assert process.wait(timeout=30) == 0, written.decode()
+    return written.decode()
+
+
+SLOW = """
+import time
+import pytest
+from pytest_drainwatch import Scenario
+
+@pytest.mark.parametrize("scenario", [Scenario(name=f"s{number}") for number in range(6)])
+def test_it(scenario, trial):
+    if scenario.id != "s0":
+        time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+def test_a_run_that_is_interrupted_is_summed_up(suite: pytest.Pytester, workers: list[str]) -> None:
+    suite.makepyfile(SLOW)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", *workers],
+        cwd=suite.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if " PASSED" in line or line.startswith("PASSED"):
+            break
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, rest
+    (written,) = suite.path.glob("results/2*/summary.json")
+    summary = json.loads(written.read_text())
+    states = [trial["state"] for trial in summary["trials"]]
+    assert len(states) == 6
+    assert {"measured", "not-run"} <= set(states) <= {"measured", "not-run", "unfinished"}
+    assert summary["complete"] is False
+    assert "incomplete: " in rest
+    assert not list(written.parent.glob(".*"))

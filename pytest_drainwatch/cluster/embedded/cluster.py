@@ -227,7 +227,7 @@ def start_embedded(
     name = name or f"dw-{uuid.uuid4().hex[:8]}"
     with ExitStack() as stack:
         with writing_to_state():
-            starting = stack.enter_context(starts.turn(log))
+            starting = stack.enter_context(starts.STARTS.turn(log))
         inotify.check(starting)
         layout, lock = records.new_layout(name, logs_dir)
         with writing_to_state():

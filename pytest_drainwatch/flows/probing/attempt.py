@@ -68,6 +68,11 @@ class Attempt(ABC):
             self.responder, self.errno, self.every,
         )  # fmt: skip
 
+    @property
+    @abstractmethod
+    def asked(self) -> bool:
+        """Whether the request was sent, so that only what comes back is waited for."""
+
     @abstractmethod
     def begin(self) -> None:
         """Open the socket; what this machine lacks is a result too."""

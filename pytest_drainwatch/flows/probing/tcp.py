@@ -42,6 +42,10 @@ class TcpAttempt(Attempt):
             return asked_ns + patience_ns
         return self.begun_ns + patience_ns
 
+    @property
+    def asked(self) -> bool:
+        return self._asked_ns is not None
+
     def begin(self) -> None:
         try:
             sock = self._open(socket.SOCK_STREAM)

@@ -17,6 +17,10 @@ class UdpAttempt(Attempt):
 
     __slots__ = ()
 
+    @property
+    def asked(self) -> bool:
+        return True
+
     def begin(self) -> None:
         try:
             sock = self._open(socket.SOCK_DGRAM)
