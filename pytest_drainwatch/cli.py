@@ -115,6 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.render.terminal import show
     from pytest_drainwatch.results import claim_folder, new_run_id
     from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
+    from pytest_drainwatch.turns import TurnError, turn
 
     def from_command_line(option: Option) -> object:
         return getattr(arguments, option.dest, None)
@@ -150,12 +151,13 @@ def _run(arguments: argparse.Namespace) -> int:
             interrupts.raised(),
             ClusterPool(settings, logs, progress.line, keep=keep) as pool,
             pool.lease(asked.cluster) as cluster,
+            turn(cluster, waiting=progress.phase),
         ):
             progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
             measured.append(
                 run_trial(cluster, asked, folder=folder, keep=settings.keeps, progress=progress)
             )
-    except (ClusterError, TrialVoid) as error:
+    except (ClusterError, TrialVoid, TurnError) as error:
         return fail(CANNOT, f"void: {error}")
     except KeyboardInterrupt:
         return fail(130, "interrupted; the recording so far is kept")

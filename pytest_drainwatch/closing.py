@@ -104,6 +104,9 @@ def _prune(config: pytest.Config) -> list[str]:
     run = config.stash[RUN]
     if run.settings.keep_runs is None:
         return []
+    baseline = config.stash.get(gate.BASELINE, None)
+    if baseline is not None and baseline.is_relative_to(run.settings.out.resolve()):
+        return [f"no old run was removed: the baseline is one of them ({baseline})"]
     from pytest_drainwatch.repeats.pruning import prune
 
     return prune(run.settings.out, run.settings.keep_runs, run.run_id)

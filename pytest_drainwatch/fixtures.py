@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -234,10 +233,10 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
             folder=_folder(run, asked, repeat),
             keep=run.settings.keeps,
             progress=progress,
+            test=request.node.nodeid,
+            repeat=repeat,
         ) as stage,
     ):
-        header = stage.recorder.header
-        stage.recorder.header = replace(header, test=request.node.nodeid, repeat=repeat)
         yield stage
         stage.failed = stage.failed or request.node.stash.get(FAILED, False)
 

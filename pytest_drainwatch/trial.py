@@ -88,9 +88,19 @@ def run_trial(
 
 @contextmanager
 def prepare(
-    cluster: Cluster, scenario: Scenario, *, folder: Path, keep: Keep, progress: Progress
+    cluster: Cluster,
+    scenario: Scenario,
+    *,
+    folder: Path,
+    keep: Keep,
+    progress: Progress,
+    test: str | None = None,
+    repeat: int | None = None,
 ) -> Iterator[Stage]:
-    """Everything that needs no probe: connection, environment, recording, namespace."""
+    """Everything that needs no probe: connection, environment, recording, namespace.
+
+    ``test`` and ``repeat`` say in the header which test measures, and which of its repeats.
+    """
     name = manifests.namespace_name(scenario.id, time.monotonic_ns() % 16**8)
     outside = scenario.service.access is Access.NODE_PORT
     target_host = cluster.node_address if outside else None  # a ClusterIP is not known yet
@@ -105,6 +115,8 @@ def prepare(
             "flags": list(scenario.flags),
             "config": {**scenario.config(), "namespace": name, "target_host": target_host},
         },
+        test=test,
+        repeat=repeat,
     )
     try:
         image = cluster.ensure_probe_image()

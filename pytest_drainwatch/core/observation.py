@@ -72,6 +72,7 @@ class Event(StrEnum):
     #                                    (t2, t3 on that clock)
     AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, tcp_sparse_rate_hz,
     #                                  udp_sparse_rate_hz, descriptors, nice, scheduler,
+    #                                  session_nice, sparse_scheduler, sparse_session_nice,
     #                                  cpu_stat: v1, v2, or null: throttling cannot be seen
     AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
     AGENT_THROTTLED = "agent_throttled"  # throttled_ns, periods; at = [read, next read of cpu.stat]

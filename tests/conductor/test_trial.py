@@ -68,7 +68,8 @@ def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
     log = SimpleNamespace(pod="pod-1", started=True, problem=None, ended=False)
     monkeypatch.setattr(conductor, "LogFollower", lambda *_: log)
     deployed = stage(tmp_path)
-    cluster: Any = SimpleNamespace(facts=lambda: SimpleNamespace(min_sync_period_ms=period_ms))
+    facts = SimpleNamespace(min_sync_period_ms=period_ms)
+    cluster: Any = SimpleNamespace(provider="existing", facts=lambda: facts)
     deployed.cluster = cluster
     with conductor.deploy(deployed):
         pass

@@ -13,6 +13,7 @@ import pytest
 
 # A run within this process forgets what it imported, but packages remember it: the next run
 # would get half of its modules anew. These stay.
+import pytest_drainwatch.closing
 import pytest_drainwatch.render.compare
 import pytest_drainwatch.repeats.comparison
 import pytest_drainwatch.repeats.summary
@@ -62,9 +63,8 @@ def measured(request, monkeypatch):
         write_atomic(folder / "report.json", report.dumps(judged))
         return conductor.Trial(scenario=asked, report=judged, folder=folder)
     @contextmanager
-    def prepare(cluster, asked, *, folder, keep, progress):
-        recorder = SimpleNamespace(header=trials.recording_of(asked).header)
-        yield SimpleNamespace(asked=asked, folder=folder, failed=False, recorder=recorder)
+    def prepare(cluster, asked, *, folder, keep, progress, test, repeat):
+        yield SimpleNamespace(asked=asked, folder=folder, failed=False)
     @contextmanager
     def as_it_is(given):
         yield given

@@ -119,3 +119,15 @@ def test_what_cannot_be_compared_is_no_pass(suite: pytest.Pytester, baseline: Pa
     result.stdout.fnmatch_lines(["no comparison: *kubernetes_version*", "the run fails for it*"])
     never = suite.runpytest("--dw-repeat=5", f"--dw-baseline={baseline}", "--dw-fail-on=never")
     assert never.ret == 0
+
+
+def test_old_runs_are_removed_and_a_baseline_among_them_is_not(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_x=ONE.format(behavior="DRAIN"))
+    suite.runpytest_subprocess()
+    (first,) = (path for path in (suite.path / "results").iterdir() if not path.is_symlink())
+    kept = suite.runpytest_subprocess("--dw-keep-runs=1", f"--dw-baseline={first}")
+    kept.stdout.fnmatch_lines(["no old run was removed: the baseline is one of them *"])
+    assert first.exists()
+    suite.runpytest_subprocess("--dw-keep-runs=1")
+    assert not first.exists()
+    assert len([p for p in (suite.path / "results").iterdir() if not p.is_symlink()]) == 1

@@ -33,7 +33,8 @@ class Met:
 
     ``attempts`` are those judged, ``failed`` those of them that failed, and ``not_judged``
     those of which nobody knows what became of them; ``rate`` holds whatever that was, and
-    wherever attempts belong that the recording has lost. It is None where none was judged, or
+    wherever attempts belong that the recording has lost; it is one of time, as
+    :mod:`~pytest_drainwatch.core.probing.counts` says. It is None where none was judged, or
     the recording does not tell how many are lost. ``at_most`` are the attempts judged, and
     the failed ones, that may have been begun within the window, the sure ones among them.
     """
