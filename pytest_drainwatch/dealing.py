@@ -97,9 +97,12 @@ def _balanced(works: Sequence[Work], sizes: Sequence[int]) -> list[int]:
 
 
 def _together(works: Sequence[Work], queue: Iterable[int]) -> list[int]:
-    """Trials of one cluster in a row; among themselves in the order of the run."""
+    """Trials of one cluster in a row; among themselves the longest first.
+
+    What is stolen is taken from the end: a short one there does no harm.
+    """
     found: dict[tuple[str, ...], list[int]] = {}
-    for place in sorted(queue):
+    for place in sorted(queue, key=lambda place: (-works[place].seconds, place)):
         found.setdefault(works[place].clusters, []).append(place)
     return [place for group in found.values() for place in group]
 
