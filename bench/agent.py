@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.arguments import positive
 from bench.prober import CANNOT, DONE, LOOPBACK, cpu_ns, probe
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
-from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
+from pytest_drainwatch.core.jsonvalue import integer_or_none
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import parse_observation
 from pytest_drainwatch.core.scenario import Flows
@@ -30,8 +31,8 @@ from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
 from pytest_drainwatch.holding import agent_config
 from pytest_drainwatch.way import Way
 
-READY_S, SETTLED_S = 20, 0.5
-FAR_NS = 3600 * NS_PER_S
+READY_S = 20
+SETTLED_NS = NS_PER_S // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m bench.agent", description="what one agent takes of a core"
     )
     parser.add_argument("--seconds", type=float, default=5, help="per stretch (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="of one agent (%(default)s)")
+    parser.add_argument("--rounds", type=positive, default=3, help="of one agent (%(default)s)")
     arguments = parser.parse_args(argv)
     rounds: list[Mapping[str, Taken]] = []
     try:
@@ -82,7 +83,10 @@ def _config(folder: Path, tcp: int, udp: int) -> AgentConfig:
 
 
 def _round(config: AgentConfig, seconds: float) -> Mapping[str, Taken]:
-    """One agent: dense until its plan comes, then sparse for good."""
+    """One agent: once its flows are dialled a dense stretch that is looked at, then a sparse one.
+
+    A sparse one before it keeps the dialling out of what is said of the dense one.
+    """
     agent = FlowAgent(list, config)
     try:
         until = time.monotonic() + READY_S
@@ -91,18 +95,28 @@ def _round(config: AgentConfig, seconds: float) -> Mapping[str, Taken]:
             if time.monotonic() > until:
                 raise RuntimeError(f"flows are not answered within {READY_S} s")
             agent.wait_changed(0.1)
+        begins_ns = time.monotonic_ns() + SETTLED_NS
+        at = Interval(begins_ns, begins_ns + 2 * SETTLED_NS + round(seconds * NS_PER_S))
+        agent.plan([at])
+        _sleep_until(at.lo + SETTLED_NS)
         dense = _taken(agent.pid, seconds)
-        agent.plan([Interval.point(time.monotonic_ns() + FAR_NS) + Interval(0, 1)])
-        time.sleep(SETTLED_S)
+        _sleep_until(at.hi + SETTLED_NS)
         sparse = _taken(agent.pid, seconds)
     finally:
         agent.stop()
     lines = Path(config.record).read_text(encoding="utf-8").splitlines()
     seen = [parse_observation(line, number) for number, line in enumerate(lines, 1)]
     return {
-        name: Taken(cores=cores, wakes_per_s=wakes, late_p99_ns=_late_ns(seen, number))
-        for number, (name, (cores, wakes)) in enumerate({"dense": dense, "sparse": sparse}.items())
+        name: Taken(cores=cores, wakes_per_s=wakes, late_p99_ns=late_ns(seen, begun_ns))
+        for name, begun_ns, (cores, wakes) in (
+            ("dense", at.lo, dense),
+            ("sparse", at.hi, sparse),
+        )
     }
+
+
+def _sleep_until(at_ns: int) -> None:
+    time.sleep(max(0, at_ns - time.monotonic_ns()) / NS_PER_S)
 
 
 def _taken(pid: int, seconds: float) -> tuple[float, float]:
@@ -120,12 +134,11 @@ def _woken(pid: int) -> int:
     return int(line.split()[1])
 
 
-def _late_ns(seen: Sequence[Observation], number: int) -> int | None:
-    """The latest of both transports, in the stretch of that number."""
-    told = [o for o in seen if o.event is Event.AGENT_SENDING]
-    starts = sorted({o.at.lo for o in told})
-    late = [integer_or_none(o.data.get("late_p99_ns")) for o in told if o.at.lo == starts[number]]
-    return max((integer(one) for one in late if one is not None), default=None)
+def late_ns(seen: Sequence[Observation], begun_ns: int) -> int | None:
+    """The p99 of the later one of both transports, in the stretch that began then."""
+    told = [o for o in seen if o.event is Event.AGENT_SENDING and o.at.lo == begun_ns]
+    late = [integer_or_none(o.data.get("late_p99_ns")) for o in told]
+    return max((one for one in late if one is not None), default=None)
 
 
 def _figure(name: str, value: float, unit: str) -> dict[str, object]:

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from bench.arguments import positive
 from pytest_drainwatch import report
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.observation import Event, Observation
@@ -43,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.derive", description="how long judging many flows takes"
     )
-    parser.add_argument("--flows", type=int, default=10_000, help="half TCP (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="(%(default)s)")
+    parser.add_argument("--flows", type=positive, default=10_000, help="half TCP (%(default)s)")
+    parser.add_argument("--rounds", type=positive, default=3, help="(%(default)s)")
     parser.add_argument("--profile", action="store_true", help="where the time goes, on stderr")
     arguments = parser.parse_args(argv)
     text = dumps(generated(arguments.flows))

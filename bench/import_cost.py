@@ -24,12 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.arguments import positive
+
 WITHIN, DEARER, CANNOT = 0, 1, 3
 GOAL_MS = 15
 TEST = "def test_nothing():\n    pass\n"
 WITHOUT = ("-p", "no:drainwatch")
 # Nothing of ours, and no cache on disk that only the first run fills.
-COMMON = ("-q", "-p", "no:cacheprovider", "-p", "no:kind")
+COMMON = ("-p", "no:cacheprovider", "-p", "no:kind")
 MS_PER_S = 1000
 
 
@@ -50,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.import_cost", description="what the plugin costs those without use"
     )
-    parser.add_argument("--rounds", type=int, default=40, help="of two runs (%(default)s)")
+    parser.add_argument("--rounds", type=positive, default=40, help="of two runs (%(default)s)")
     arguments = parser.parse_args(argv)
     plain: list[Cost] = []
     loaded: list[Cost] = []

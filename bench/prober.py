@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.arguments import positive
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.probing.attempts import probers
@@ -71,9 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m bench.prober", description="what trying new connections costs"
     )
     parser.add_argument("--seconds", type=float, default=8, help="per agent (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="of three agents (%(default)s)")
+    parser.add_argument("--rounds", type=positive, default=3, help="of three agents (%(default)s)")
     parser.add_argument("--interval-ms", type=int, default=5, help="of attempts (%(default)s)")
-    parser.add_argument("--agents", type=int, default=1, help="at once (%(default)s)")
+    parser.add_argument("--agents", type=positive, default=1, help="at once (%(default)s)")
     arguments = parser.parse_args(argv)
     interval_ns = arguments.interval_ms * NS_PER_MS
     plain: list[Held] = []

@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.arguments import positive
 from pytest_drainwatch.cluster import ClusterError, ClusterSettings
+from pytest_drainwatch.cluster.embedded import inotify
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster, start_embedded
 
 DONE, CANNOT = 0, 3
@@ -68,8 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.startup", description="where a cluster's start goes"
     )
-    parser.add_argument("--clusters", type=int, default=1, help="at once (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="one after the other (%(default)s)")
+    parser.add_argument("--clusters", type=positive, default=1, help="at once (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=positive, default=3, help="one after the other (%(default)s)"
+    )
     parser.add_argument("--idle", type=float, default=10, help="seconds (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON line per figure")
     arguments = parser.parse_args(argv)
@@ -138,7 +142,7 @@ def usages(cluster: EmbeddedCluster) -> tuple[Usage, ...]:
                     component=words[1] if words[0].endswith("kubenode") else Path(words[0]).name,
                     cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS_PER_S,
                     pss_mb=_pss_mb(folder),
-                    inotify=_inotify_instances(folder),
+                    inotify=inotify.of_process(folder),
                 )
             )
     return tuple(sorted(found, key=lambda usage: usage.component))
@@ -205,14 +209,6 @@ def _pss_mb(folder: Path) -> float:
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
     return 0.0  # a process that has ended has no memory
-
-
-def _inotify_instances(folder: Path) -> int:
-    found = 0
-    for descriptor in (folder / "fd").iterdir():
-        with contextlib.suppress(OSError):
-            found += str(descriptor.readlink()) == "anon_inode:inotify"
-    return found
 
 
 def _quiet(_: str) -> None:

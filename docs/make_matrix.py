@@ -1,7 +1,7 @@
 """Writes docs/matrix.md from the runs in results/sample/: ``make docs``.
 
 The published figures are in results/sample/published.json: what ``drainwatch aggregate
---json`` says of the ancestor's own reports.
+--json`` says of the ancestor's own reports (its results/2026-09-01-repeat5-kind-v1.34.0).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ WORDS = Path(__file__).with_name("matrix_words.md")
 
 def page() -> str:
     """The whole page."""
-    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    theirs = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    published = {scenario["id"]: scenario for scenario in theirs["scenarios"]}
     ours = {version: _by_letter(folder) for version, folder in RUNS.items()}
     head, _, tail = WORDS.read_text(encoding="utf-8").partition("<!-- tables -->\n")
     lines = [line for letter in "ABCDE" for line in _arm(letter, published, ours)]
@@ -51,12 +52,13 @@ def _by_letter(folder: Path) -> dict[str, ScenarioSummary]:
 def _arm(
     letter: str, published: Mapping[str, Any], ours: Mapping[str, Mapping[str, ScenarioSummary]]
 ) -> Iterator[str]:
-    theirs = published["scenarios"][letter]
+    theirs = published[letter]
     found = {version: arms[letter] for version, arms in ours.items()}
     name = next(iter(found.values())).id.partition("-")[2]
     yield f"### {letter}: {name}"
     yield ""
-    columns = [f"published, {theirs['kubernetes_version']}, n={theirs['repeats']}"]
+    version = theirs["conditions"]["environment.kubernetes_version"]
+    columns = [f"published, {version}, n={len(theirs['repeats'])}"]
     for scenario in found.values():
         version = scenario.conditions["environment.kubernetes_version"]
         columns.append(f"here, {version}, n={len(scenario.repeats)}")

@@ -1,19 +1,21 @@
-"""The table of a run: made of its tests' reports alone, every attempt of a test included."""
+"""What the reports of a run's tests tell of its trials, every attempt of a test included."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from pytest_drainwatch.told import ours
+from pytest_drainwatch.told import trials_of
 
 # What the table of a run shows of a trial, in the order of its columns, after its name.
 COLUMNS = ("sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "new", "exit", "report")
 # The outcome of a failed attempt, in the words of the plugin that runs it again.
 RUN_AGAIN: object = "rerun"
+# Of a trial that is measured, and whose test told nothing of it any more.
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,57 +25,68 @@ class Measured:
     test: str
     attempt: int
     outcome: str
-    values: dict[str, str]
+    values: Mapping[str, object]
+    again: bool = False  # one of several attempts
+
+    def told(self, name: str) -> str:
+        """One value in words; empty if nothing was told."""
+        return str(self.values.get(name, ""))
+
+    def number(self, name: str) -> int:
+        """One value that is a number; 0 if none was told."""
+        value = self.values.get(name)
+        return value if isinstance(value, int) else 0
 
 
 @dataclass(slots=True)
 class Told:
-    """What the reports of a run told so far, in their order."""
+    """What the reports of a run told so far, in their order.
+
+    Tests are counted by who ran them: with xdist's ``--dist=each`` every worker runs all.
+    """
 
     trials: list[Measured] = field(default_factory=list)
-    attempts: Counter[str] = field(default_factory=Counter)
     again: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    _attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, reports: Iterable[pytest.TestReport]) -> Told:
+    def of(cls, reports: list[pytest.TestReport]) -> Told:
         """What all of them told."""
         told = cls()
         for report in reports:
-            told.note(report)
+            if report.when == "setup":
+                told._attempts[_run(report)] += 1
+        several = {run for run, number in told._attempts.items() if number > 1}
+        told._attempts.clear()
+        for report in reports:
+            told._note(report, again=_run(report) in several)
         return told
 
-    def note(self, report: pytest.TestReport) -> None:
+    def _note(self, report: pytest.TestReport, *, again: bool) -> None:
         """One more report, of whichever phase of whichever attempt."""
         test = report.nodeid
         if report.when == "setup":
-            self.attempts[test] += 1
+            self._attempts[_run(report)] += 1
         if report.outcome == RUN_AGAIN:
             self.again.append(test)
-        if report.skipped:
+        if report.skipped and not hasattr(report, "wasxfail"):
             self.skipped[test] = str(
                 report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
             )
-        if _tells_all(report):
-            self.trials += [
-                Measured(
-                    test=test,
-                    attempt=self.attempts[test] or 1,
-                    outcome="failed" if report.outcome == RUN_AGAIN else str(report.outcome),
-                    values=values,
-                )
-                for values in _trials_of(report)
-            ]
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """A row for each trial."""
-        repeated = {each.values.get("repeat") for each in self.trials} - {None, "", "r00"}
-        return [
-            (
-                self._name(each, repeated=bool(repeated)),
-                *(each.values.get(column, "") for column in COLUMNS),
+        if not _tells_all(report):
+            return
+        self.ended.add(test)
+        self.trials += [
+            Measured(
+                test=test,
+                attempt=self._attempts[_run(report)] or 1,
+                outcome="failed" if report.outcome == RUN_AGAIN else str(report.outcome),
+                values=values,
+                again=again,
             )
-            for each in self.trials
+            for values in trials_of(report)
         ]
 
     def run_again(self, planned: Collection[str]) -> list[str]:
@@ -88,20 +101,28 @@ class Told:
         names = ", ".join(dict.fromkeys(test.rpartition("::")[2] for test in found))
         return [f"{len(found)} trial(s) failed and were run again: {names}"]
 
-    def _name(self, each: Measured, *, repeated: bool) -> str:
-        name = each.values.get("scenario", "")
-        again = self.attempts[each.test] > 1
-        if repeated or again:
-            name += f" {each.values.get('repeat', '')}"
-        if again:
-            attempt = f" attempt {each.attempt}" if each.attempt > 1 else ""
-            name += f"{attempt}: {each.outcome}"
-        return name
+
+def _rows(trials: Sequence[Measured]) -> list[tuple[str, ...]]:
+    """A row for each trial."""
+    repeated = {each.told("repeat") for each in trials} - {"", "r00"}
+    return [
+        (_name(each, repeated=bool(repeated)), *(each.told(column) for column in COLUMNS))
+        for each in trials
+    ]
 
 
-def table(told: Told) -> list[str]:
+def _name(each: Measured, *, repeated: bool) -> str:
+    name = each.told("scenario")
+    if repeated or each.again:
+        name += f" {each.told('repeat')}"
+    if each.again and each.attempt > 1:
+        name += f" attempt {each.attempt}"
+    return f"{name}: {each.outcome}" if each.again or each.outcome == NOT_JUDGED else name
+
+
+def table(trials: Sequence[Measured]) -> list[str]:
     """The table of a run; empty if no trials were measured."""
-    rows = told.rows()
+    rows = _rows(trials)
     if not rows:
         return []
     from pytest_drainwatch.render.terminal import trial_rows
@@ -113,13 +134,18 @@ def table(told: Told) -> list[str]:
         return [f"the table of trials cannot be shown: {error!r}", *(row[-1] for row in rows)]
 
 
-def _trials_of(report: pytest.TestReport) -> Iterator[dict[str, str]]:
-    trials: dict[str, dict[str, str]] = {}
-    for name, text in report.user_properties:
-        if ours(str(name)):
-            prefix, _, rest = str(name).partition(".")
-            trials.setdefault(prefix, {})[rest] = str(text)
-    yield from trials.values()
+def as_json(trials: Sequence[Measured]) -> list[dict[str, object]]:
+    """pytest-json-report: every trial of the run with the test that made it."""
+    return [
+        {"nodeid": each.test, "attempt": each.attempt, "outcome": each.outcome, **each.values}
+        for each in trials
+    ]
+
+
+def _run(report: pytest.TestReport) -> tuple[str, str]:
+    """A test, and the worker that ran it."""
+    gateway = getattr(getattr(report, "node", None), "gateway", None)
+    return report.nodeid, str(getattr(gateway, "id", ""))
 
 
 def _tells_all(report: pytest.TestReport) -> bool:

@@ -7,59 +7,97 @@ otherwise than it would have ended: it becomes a line.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_drainwatch import gate, planned
-from pytest_drainwatch.attempts import Told, table
-from pytest_drainwatch.listening import REPORTS
-from pytest_drainwatch.session import PLAN, RUN, workers_of
+from pytest_drainwatch.attempts import NOT_JUDGED, Measured, Told, table
+from pytest_drainwatch.listening import PLAN, REPORTS
+from pytest_drainwatch.session import RUN, shown, workers_of
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
+    from pytest_drainwatch.core.repeats.summary import Summary, TrialEntry
+
+# What a person has to know even with ``-q``, and the rest.
+PROBLEMS = pytest.StashKey[list[str]]()
 LINES = pytest.StashKey[list[str]]()
+# Trials of which no test told, but whose reports are there.
+SILENT = pytest.StashKey[list[Measured]]()
 
 
 def finish(session: pytest.Session) -> None:
     """Sum up a run that set out to measure."""
     config = session.config
-    if config.getoption("collectonly", default=False):
+    if any(config.getoption(name, default=False) for name in ("collectonly", "setupplan")):
         return
+    refused = session.testsfailed or session.exitstatus == pytest.ExitCode.USAGE_ERROR
+    if refused and not config.stash[REPORTS]:
+        return  # its tests could not be collected, or not be done, and none was begun
+    problems = config.stash.setdefault(PROBLEMS, [])
+    problems += _guarded("the run is not summed up", lambda: _sum_up(config))
+
+
+def _sum_up(config: pytest.Config) -> list[str]:
     plan = config.stash.get(PLAN, planned.Plan())
-    reports = config.stash[REPORTS]
-    skipped = Told.of(reports).skipped
-    if not _anything(planned.folder_of(config)) and all(t["test"] in skipped for t in plan.trials):
-        return  # nothing was to be measured in the end
-    lines = config.stash.setdefault(LINES, [])
-    lines += _summary(config, plan, skipped)
-    gate.judge(session)
-    lines += _prune(config)
+    told = Told.of(config.stash[REPORTS])
+    folder = config.stash[RUN].folder
+    if not _anything(folder) and all(trial["test"] in told.skipped for trial in plan.trials):
+        return []  # nothing was to be measured in the end
+    problems = _guarded("summary.json is not written", lambda: _summarise(config, plan, told))
+    if _measured(folder):
+        # Else nobody knows what it is worth, and older runs had better stay.
+        problems += _guarded("no old run was removed", lambda: _prune(config))
+    return problems
 
 
 def show(terminal: TerminalReporter) -> None:
-    """The last words of a run; silent if there were no trials or in ``-q``."""
+    """The last words of a run; silent if there were no trials. In ``-q`` only what is wrong."""
     config = terminal.config
-    if config.get_verbosity() < 0:
-        gate.show(terminal)
-        return
-    reports = config.stash[REPORTS]
-    known = Told.of(reports)
-    plan = config.stash.get(PLAN, planned.Plan())
-    lines = [
-        *table(known),
-        *known.run_again({str(trial["test"]) for trial in plan.trials}),
-        *_overload(config, known),
-        *config.stash.get(LINES, []),
-    ]
+    problems = config.stash.get(PROBLEMS, [])
+    lines = problems
+    if config.get_verbosity() >= 0:
+        said = _guarded("the run's trials cannot be shown", lambda: _told(config))
+        lines = [*said, *config.stash.get(LINES, []), *problems]
     if lines:
         terminal.section("drainwatch", sep="-")
     for line in lines:
         terminal.write_line(line)
-    gate.show(terminal)
+
+
+def for_json(config: pytest.Config) -> dict[str, object]:
+    """What pytest-json-report writes of the whole run."""
+    from pytest_drainwatch.attempts import as_json
+
+    found: dict[str, object] = {
+        "schema": 1,
+        "trials": as_json(Told.of(config.stash[REPORTS]).trials),
+    }
+    judged = gate.as_json(config)
+    return found if judged is None else {**found, "baseline": judged}
+
+
+def _told(config: pytest.Config) -> list[str]:
+    known = Told.of(config.stash[REPORTS])
+    plan = config.stash.get(PLAN, planned.Plan())
+    trials = [*known.trials, *config.stash.get(SILENT, [])]
+    return [
+        *table(trials),
+        *known.run_again({str(trial["test"]) for trial in plan.trials}),
+        *_guarded("stalls cannot be shown", lambda: _overload(config, trials)),
+    ]
+
+
+def _guarded(what: str, part: Callable[[], list[str]]) -> list[str]:
+    """The trials are measured and judged: an error here becomes a line."""
+    try:
+        return part()
+    except Exception as error:
+        return [f"{what}: {type(error).__name__}: {error}"]
 
 
 def _anything(folder: Path) -> bool:
@@ -70,43 +108,99 @@ def _anything(folder: Path) -> bool:
         return False
 
 
-def _overload(config: pytest.Config, known: Told) -> list[str]:
-    if not known.trials:
+def _overload(config: pytest.Config, trials: Sequence[Measured]) -> list[str]:
+    if not trials:
         return []
-    from pytest_drainwatch.overload import Stalled, advice
+    from pytest_drainwatch.render.overload import Stalled, advice
 
     found = [
-        Stalled(
-            stalls=int(each.values.get("stalls", 0)),
-            worst_ms=int(each.values.get("worst_stall_ms", 0)),
-        )
-        for each in known.trials
+        Stalled(stalls=each.number("stalls"), worst_ms=each.number("worst_stall_ms"))
+        for each in trials
     ]
     return advice(found, workers=workers_of(config), cpus=os.cpu_count())
 
 
-def _summary(config: pytest.Config, plan: planned.Plan, skipped: Mapping[str, str]) -> list[str]:
-    from pytest_drainwatch.repeats.summary import Planned, finish
+def _summarise(config: pytest.Config, plan: planned.Plan, told: Told) -> list[str]:
+    """Write summary.json, and say what is missing in the run."""
+    from pytest_drainwatch.core.repeats.summary import Planned, State
+    from pytest_drainwatch.render.summary import lines
+    from pytest_drainwatch.repeats.summary import FILE, write_summary
 
-    trials = [
-        Planned(
-            scenario=None if trial["scenario"] is None else str(trial["scenario"]),
-            repeat=int(str(trial["repeat"])),
-            test=str(trial["test"]),
-            why_not=skipped.get(str(trial["test"])),
-        )
-        for trial in plan.trials
-    ]
-    return finish(planned.folder_of(config), trials, quiet=config.get_verbosity() < 0)
+    folder = config.stash[RUN].folder
+    found = write_summary(
+        folder,
+        [
+            Planned(
+                scenario=None if trial["scenario"] is None else str(trial["scenario"]),
+                repeat=int(str(trial["repeat"])),
+                test=str(trial["test"]),
+                why_not=told.skipped.get(str(trial["test"])),
+                ended=str(trial["test"]) in told.ended,
+            )
+            for trial in plan.trials
+        ],
+    )
+    if config.get_verbosity() >= 0:
+        config.stash[LINES] = lines(found)
+        return _guarded("not all trials are in the table", lambda: _seek(config, found, told))
+    if found.complete:
+        return []
+    missing = sum(entry.state is not State.MEASURED for entry in found.trials)
+    of = f"{missing} of {len(found.trials)} trials were not measured"
+    why = of if missing else found.incomplete_because[0]
+    return [f"incomplete: {why}: {shown(config, folder / FILE)}"]
+
+
+def _seek(config: pytest.Config, found: Summary, told: Told) -> list[str]:
+    """Find trials that were measured, and whose tests never told: their process was killed."""
+    from pytest_drainwatch.core.repeats.summary import State
+
+    folder, here = config.stash[RUN].folder, config.invocation_params.dir
+    known = {here / each.told("report") for each in told.trials}
+    silent = config.stash[SILENT] = []
+    for entry in found.trials:
+        if entry.state is not State.MEASURED or entry.folder is None:
+            continue
+        report = folder / entry.folder / "report.json"
+        if report not in known:
+            silent.append(_read(entry, report, str(shown(config, report))))
+    return []
+
+
+def _read(entry: TrialEntry, path: Path, as_typed: str) -> Measured:
+    from pytest_drainwatch import report
+    from pytest_drainwatch.repeating import label
+    from pytest_drainwatch.told import headlines
+
+    read = report.loads(path.read_text(encoding="utf-8"))
+    return Measured(
+        test=entry.test or "",
+        attempt=entry.attempt or 1,
+        outcome=NOT_JUDGED,
+        values={
+            "scenario": read.trial.scenario,
+            **dict(headlines(read)),
+            "report": as_typed,
+            "repeat": label(entry.repeat or 0),
+        },
+    )
 
 
 def _prune(config: pytest.Config) -> list[str]:
     run = config.stash[RUN]
-    if run.settings.keep_runs is None:
+    out, keep = run.settings.out, run.settings.keep_runs
+    if keep is None:
         return []
-    baseline = config.stash.get(gate.BASELINE, None)
-    if baseline is not None and baseline.is_relative_to(run.settings.out.resolve()):
-        return [f"no old run was removed: the baseline is one of them ({baseline})"]
     from pytest_drainwatch.repeats.pruning import prune
+    from pytest_drainwatch.results import run_of
 
-    return prune(run.settings.out, run.settings.keep_runs, run.run_id)
+    # A run in which nothing could be measured takes no other's place.
+    others = sorted((p for p in out.iterdir() if run_of(p.name) and p != run.folder), reverse=True)
+    spare = set(list(filter(_measured, others))[: keep - 1])
+    if gate.BASELINE in config.stash:
+        spare.add(config.stash[gate.BASELINE])
+    return prune(out, keep, run.run_id, spare=spare)
+
+
+def _measured(folder: Path) -> bool:
+    return any(path.is_file() for path in folder.rglob("report.json"))

@@ -21,6 +21,7 @@ CLUSTER_S = 5.0
 class Work:
     """One test: how long its trials take, about, and the names of the clusters they need.
 
+    ``clusters`` in the order in which it needs them; the first one is held throughout.
     ``seconds`` is 0 for a test without trials: nobody knows, and mostly it is short.
     """
 
@@ -33,9 +34,10 @@ class Work:
         return self.seconds > 0
 
 
-def dealt(works: Sequence[Work], mode: str, workers: int) -> list[int]:
+def dealt(works: Sequence[Work], mode: str, workers: int, *, alive: int) -> list[int]:
     """Places of ``works`` in the order in which to run them; ``mode`` is xdist's ``--dist``.
 
+    ``alive`` is how many clusters a worker keeps for what comes next.
     Tests without trials keep their order among themselves. Another mode than the two above has
     an order of its own, and nothing is gained with one worker: there the list stays as it is.
     """
@@ -43,16 +45,46 @@ def dealt(works: Sequence[Work], mode: str, workers: int) -> list[int]:
     if mode not in FIRST_STRETCHES or workers < 2 or not any(w.is_trial for w in works):
         return as_it_is
     balanced = _balanced(works, FIRST_STRETCHES[mode](len(works), workers))
-    faster = finish_s(works, balanced, mode, workers) <= finish_s(works, as_it_is, mode, workers)
-    return balanced if faster else as_it_is
+
+    def ends_s(order: Sequence[int]) -> float:
+        return finish_s(works, order, mode, workers, alive=alive)
+
+    return balanced if ends_s(balanced) <= ends_s(as_it_is) else as_it_is
 
 
-def finish_s(works: Sequence[Work], order: Sequence[int], mode: str, workers: int) -> float:
+def finish_s(
+    works: Sequence[Work], order: Sequence[int], mode: str, workers: int, *, alive: int
+) -> float:
     """When the last worker is done, if nobody steals: what ``dealt`` makes small."""
+
+    def ends_s(queue: Sequence[int]) -> float:
+        return lasts_s([works[place] for place in queue], alive=alive)
+
     queues, rest = _stretches(order, FIRST_STRETCHES[mode](len(order), workers))
     for place in rest:  # whoever is free next takes it
-        min(queues, key=lambda queue: _lasts_s(works, queue)).append(place)
-    return max((_lasts_s(works, queue) for queue in queues), default=0.0)
+        min(queues, key=ends_s).append(place)
+    return max(map(ends_s, queues), default=0.0)
+
+
+def lasts_s(works: Sequence[Work], *, alive: int) -> float:
+    """How long tests take one after the other, with the starts of their clusters."""
+    return sum(work.seconds for work in works) + CLUSTER_S * _starts(works, alive)
+
+
+def _starts(works: Iterable[Work], alive: int) -> int:
+    """How often a cluster is started: the one that was used longest ago makes room."""
+    opened: list[str] = []
+    number = 0
+    for work in works:
+        for name in work.clusters:
+            if name in opened:
+                opened.remove(name)
+            else:
+                number += 1
+            opened.append(name)
+            while len(opened) > max(alive, 1):
+                del opened[1 if opened[0] == work.clusters[0] else 0]
+    return number
 
 
 def _worksteal(tests: int, workers: int) -> list[int]:
@@ -85,7 +117,7 @@ def _balanced(works: Sequence[Work], sizes: Sequence[int]) -> list[int]:
     for place in trials:
         open_ones = [queue for queue, size in zip(queues, sizes, strict=True) if len(queue) < size]
         if open_ones:
-            min(open_ones, key=lambda queue: _lasts_s(works, [*queue, place])).append(place)
+            min(open_ones, key=lambda queue: _grouped_s(works, [*queue, place])).append(place)
         else:
             rest.append(place)
     order = []
@@ -101,9 +133,9 @@ def _together(works: Sequence[Work], queue: Iterable[int]) -> list[int]:
 
     What is stolen is taken from the end: a short one there does no harm.
     """
-    found: dict[tuple[str, ...], list[int]] = {}
+    found: dict[frozenset[str], list[int]] = {}
     for place in sorted(queue, key=lambda place: (-works[place].seconds, place)):
-        found.setdefault(works[place].clusters, []).append(place)
+        found.setdefault(frozenset(works[place].clusters), []).append(place)
     return [place for group in found.values() for place in group]
 
 
@@ -115,7 +147,8 @@ def _stretches(order: Sequence[int], sizes: Iterable[int]) -> tuple[list[list[in
     return queues, order[at:]
 
 
-def _lasts_s(works: Sequence[Work], queue: Iterable[int]) -> float:
+def _grouped_s(works: Sequence[Work], queue: Iterable[int]) -> float:
+    """How long a stretch takes once those of one cluster stand together: each starts once."""
     own = [works[place] for place in queue]
     clusters = {name for work in own for name in work.clusters}
     return sum(work.seconds for work in own) + CLUSTER_S * len(clusters)

@@ -40,7 +40,7 @@ def dw_clusters(request: pytest.FixtureRequest, dw_interrupts: None) -> Iterator
 
     run = request.config.stash[session.RUN]
     log = _progress(request.config).line
-    logs = run.settings.out / run.run_id / "cluster"
+    logs = run.folder / "cluster"
 
     def keep() -> bool:
         return run.settings.keeps(failed=request.session.testsfailed > 0)
@@ -79,6 +79,12 @@ def scenario() -> Scenario:
 @pytest.fixture
 def dw_repeat(request: pytest.FixtureRequest) -> int:
     """Which repeat of its test this is, from 0 on; 0 if it has none."""
+    node = request.node
+    if repeating.measures_unannounced(node) and repeating.wanted(request.config, node) > 1:
+        _progress(request.config).line(
+            f"note: {node.nodeid} is measured once: repeats are for tests that name what measures "
+            "among their arguments, and this one asks for it while it runs"
+        )
     return getattr(request, "param", 0)
 
 
@@ -226,7 +232,7 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
     repeat = repeating.repeat_of(request.node)
     progress = _progress(request.config, f"{asked.id}[{repeating.label(repeat)}]")
     with (
-        _turn(cluster, progress),
+        _turn(cluster, progress, request.node.nodeid),
         prepare(
             cluster,
             asked,
@@ -242,13 +248,15 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
 
 
 @contextmanager
-def _turn(cluster: Cluster, progress: PytestProgress) -> Iterator[None]:
+def _turn(cluster: Cluster, progress: PytestProgress, test: str) -> Iterator[None]:
     from pytest_drainwatch.trial import TrialVoid
     from pytest_drainwatch.turns import TurnError, turn
 
     with ExitStack() as stack:
         try:
-            stack.enter_context(turn(cluster, waiting=progress.phase))
+            stack.enter_context(
+                turn(cluster, waiting=progress.phase, line=progress.line, test=test)
+            )
         except TurnError as error:
             raise TrialVoid(str(error)) from error
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pytest_drainwatch import environment, preflight
+from pytest_drainwatch import preflight
 from pytest_drainwatch.core.scenario import Flows
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.probing.config import ProberConfig
@@ -16,8 +16,13 @@ from pytest_drainwatch.way import Way
 PART = ".flows.jsonl"  # the agent's own part of the recording
 
 
-def agent_config(flows: Flows, way: Way, target: str, folder: Path) -> AgentConfig:
-    """The agent's task: ``flows`` on the pod ``target``, and new connections beside them."""
+def agent_config(
+    flows: Flows, way: Way, target: str, folder: Path, *, agents: int = 1
+) -> AgentConfig:
+    """The agent's task: ``flows`` on the pod ``target``, and new connections beside them.
+
+    So many ``agents`` share this machine.
+    """
 
     def endpoint(port: int, number: int) -> Endpoint:
         return Endpoint(address=way.address, port=port, flows=number)
@@ -33,7 +38,7 @@ def agent_config(flows: Flows, way: Way, target: str, folder: Path) -> AgentConf
         udp_rate_hz=flows.udp_rate_hz,
         tcp_sparse_rate_hz=flows.sparse_rates_hz[0],
         udp_sparse_rate_hz=flows.sparse_rates_hz[1],
-        agents=environment.xdist_workers(),
+        agents=agents,
         probers=tuple(_probers(flows, way)),
     )
 

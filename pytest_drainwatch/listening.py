@@ -5,6 +5,7 @@ Without xdist that is the only one; with xdist it is the controller, which runs 
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,11 @@ from pytest_drainwatch import session
 
 if TYPE_CHECKING:
     from pytest_drainwatch.board import Board
+    from pytest_drainwatch.planned import Plan
 
 REPORTS = pytest.StashKey[list[pytest.TestReport]]()
+# Of a run that sets out to measure.
+PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 
 
 class Listener:
@@ -24,6 +28,7 @@ class Listener:
         self._config = config
         self._reports = config.stash[REPORTS] = []
         self._board: Board | None = None
+        self._signals = ExitStack()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
@@ -53,19 +58,23 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """The first worker knows what will be measured: say it, as a run without xdist does."""
-        from pytest_drainwatch import planned
+        """The first worker knows what will be measured: say it, as a run without xdist does.
 
-        if session.PLAN in self._config.stash:
+        From now on a SIGTERM ends the run as Ctrl-C does; a run without trials keeps its own.
+        """
+        from pytest_drainwatch import interrupts, planned
+
+        if PLAN in self._config.stash:
             return
         plan = planned.published(self._config)
         if not plan.trials:
             return
-        self._config.stash[session.PLAN] = plan
+        self._config.stash[PLAN] = plan
+        self._signals.enter_context(interrupts.raised())
         terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None and self._config.get_verbosity() >= 0:
             terminal.ensure_newline()
-            for line in plan.words:
+            for line in (*session.whereabouts(self._config), *plan.words):
                 terminal.write_line(line)
 
     @pytest.hookimpl(optionalhook=True)
@@ -81,6 +90,7 @@ class Listener:
 
             self._board.close()
             planned.clear_up(self._config)
+            self._signals.close()
 
 
 def measured(config: pytest.Config) -> bool:
@@ -88,7 +98,7 @@ def measured(config: pytest.Config) -> bool:
     reports = config.stash.get(REPORTS, None)
     if reports is None:
         return False
-    if session.PLAN in config.stash:
+    if PLAN in config.stash:
         return True
     names = [str(name) for report in reports for name, _ in report.user_properties]
     if not names:

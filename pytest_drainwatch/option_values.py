@@ -7,21 +7,21 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-
 # Verdicts on which a run may be failed.
 FAIL_ON = ("regression", "insufficient-evidence")
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
-_UNIT_NS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
+_DURATION = r"(\d+(?:\.\d+)?)(ms|s|m|)"
 
 
 def parse_duration_ns(text: str) -> int:
     """``25``, ``25s``, ``500ms`` or ``2m`` in nanoseconds; a bare number is seconds."""
-    match = _DURATION.fullmatch(text.strip())
+    from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+
+    unit_ns = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "": NS_PER_S}
+    match = re.fullmatch(_DURATION, text.strip())
     if match is None:
         raise ValueError("expected a duration such as 25, 25s, 500ms or 2m")
-    exact_ns = Decimal(match[1]) * _UNIT_NS[match[2]]
+    exact_ns = Decimal(match[1]) * unit_ns[match[2]]
     ns = round(exact_ns)
     if exact_ns and not ns:
         # 0 has a meaning of its own, which must be asked for.
@@ -31,6 +31,8 @@ def parse_duration_ns(text: str) -> int:
 
 def seconds(text: str) -> int:
     """A duration as whole seconds."""
+    from pytest_drainwatch.core.interval import NS_PER_S
+
     ns = parse_duration_ns(text)
     if ns % NS_PER_S:
         raise ValueError("expected whole seconds, as Kubernetes stores them")
@@ -39,6 +41,8 @@ def seconds(text: str) -> int:
 
 def milliseconds(text: str) -> int:
     """A duration as whole milliseconds."""
+    from pytest_drainwatch.core.interval import NS_PER_MS
+
     ns = parse_duration_ns(text)
     if ns % NS_PER_MS:
         raise ValueError("expected whole milliseconds")
@@ -65,6 +69,16 @@ def verdicts(text: str) -> frozenset[str]:
         return frozenset()
     asked = [word.strip() for word in text.split(",")]
     return frozenset(one_of(*FAIL_ON)(word) for word in asked)
+
+
+def fields(text: str) -> frozenset[str]:
+    """Names with commas between them."""
+    found = [word.strip() for word in text.split(",")]
+    if not all(re.fullmatch(r"[\w.-]+", word) for word in found):
+        raise ValueError(
+            "expected conditions with commas between them, such as kubernetes_version,cpu_count"
+        )
+    return frozenset(found)
 
 
 def one_of(*accepted: str) -> Callable[[str], str]:

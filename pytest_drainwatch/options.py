@@ -6,9 +6,9 @@ that was given overrides every scenario of the run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_drainwatch import option_values
 
@@ -22,8 +22,7 @@ class OptionError(ValueError):
     """A value that an option does not accept; the text names the option."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """One option: ``--dw-NAME`` and ini ``dw_name``."""
 
     name: str
@@ -36,6 +35,11 @@ class Option:
     def dest(self) -> str:
         """The name of the attribute and of the ini value."""
         return "dw_" + self.name.replace("-", "_")
+
+
+def from_environment(option: Option) -> object:
+    """The source ``DW_NAME`` of an option."""
+    return os.environ.get(option.dest.upper())
 
 
 OPTIONS = (
@@ -133,13 +137,22 @@ OPTIONS = (
         name="probe-interval",
         parse=option_values.parse_duration_ns,
         metavar="DURATION",
-        help="a new TCP connection is tried this often, 0: none (scenario's own, or 5ms)",
+        help="a new TCP connection is tried this often while it matters, more seldom else (see "
+        "--dw-probe-sparse-every), 0: none (scenario's own, or 5ms)",
     ),
     Option(
         name="udp-probe-interval",
         parse=option_values.parse_duration_ns,
         metavar="DURATION",
-        help="a new UDP port is tried this often, 0: none (scenario's own, or 0)",
+        help="a new UDP port is tried this often while it matters, more seldom else, 0: none "
+        "(scenario's own, or 0)",
+    ),
+    Option(
+        name="probe-sparse-every",
+        parse=option_values.count_from_one,
+        metavar="N",
+        help="where nothing is known to happen only each N-th new connection is tried, 1: all "
+        "(scenario's own, or 10, but no more than 100ms apart)",
     ),
     Option(
         name="settle",
@@ -180,7 +193,7 @@ OPTIONS = (
         parse=option_values.one_of(*FRESH),
         metavar="WHEN",
         help="start another cluster for each trial or scenario: session (default: share one), "
-        "scenario or trial",
+        "scenario or trial; of those --dw-keep keeps the last one only",
         pytest_only=True,
     ),
     Option(
@@ -196,6 +209,14 @@ OPTIONS = (
         metavar="VERDICTS",
         help="which verdicts of --dw-baseline fail the run: regression (default), "
         "insufficient-evidence, or both with a comma between them; never: none",
+        pytest_only=True,
+    ),
+    Option(
+        name="across",
+        parse=option_values.fields,
+        metavar="FIELD[,FIELD]",
+        help="compare with --dw-baseline although these conditions differ, such as "
+        "environment.kubernetes_version",
         pytest_only=True,
     ),
     Option(

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import asked, repeating
-from pytest_drainwatch.forecast import dealt, forecast
-from pytest_drainwatch.session import PLAN, RUN
+from pytest_drainwatch import asked, ordering, repeating
+from pytest_drainwatch.forecast import Workers, forecast
+from pytest_drainwatch.session import RUN
 
 FILE = ".planned.json"
 
@@ -33,19 +33,21 @@ class Plan:
     trials: Sequence[Mapping[str, object]] = field(default=())
 
 
-def plan(config: pytest.Config, items: list[pytest.Item]) -> None:
+def plan(config: pytest.Config, items: list[pytest.Item]) -> Plan:
     """Plan a run of these tests: in a worker of xdist also in which order, and for others to
     read. Several workers write the same.
     """
     worker = hasattr(config, "workerinput")
     if worker:
-        items[:] = dealt(config, items)
-    made = config.stash[PLAN] = Plan(
+        workers = Workers.of(config)
+        items[:] = ordering.dealt(config, items, workers.mode, workers.number)
+    made = Plan(
         words=forecast(config, items),
         trials=[trial for item in items for trial in _trials(config, item)],
     )
     if worker:
         _publish(config, made)
+    return made
 
 
 def _publish(config: pytest.Config, made: Plan) -> None:
@@ -77,8 +79,7 @@ def clear_up(config: pytest.Config) -> None:
 
 def folder_of(config: pytest.Config) -> Path:
     """The folder of this run's results."""
-    run = config.stash[RUN]
-    return run.settings.out / run.run_id
+    return config.stash[RUN].folder
 
 
 def _trials(config: pytest.Config, item: pytest.Item) -> Iterator[Mapping[str, object]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_drainwatch import asked, listening, repeating, session
+from pytest_drainwatch import asked, listening, repeating, session, verdict
 from pytest_drainwatch.fixtures import (
     arms,
     drainwatch,
@@ -59,12 +59,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     session.configure(config)
-    if config.stash[session.RUN].settings.baseline is not None:
-        from pytest_drainwatch import gate
-
-        gate.check(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(listening.Listener(config), "drainwatch-listener")
+        config.pluginmanager.register(verdict.Verdict(config), "drainwatch-verdict")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -77,9 +74,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     repeating.parametrize(metafunc)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items[:] = repeating.in_turn(config, items)
+    # First: --sw and whoever else deselects by a test's place must see the order they run in.
+    if any(map(repeating.is_repeated, items)):
+        from pytest_drainwatch import ordering
+
+        items[:] = ordering.in_turn(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,11 +91,27 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if any(map(repeating.measures, items)):
         from pytest_drainwatch import planned
 
-        planned.plan(config, items)
+        config.stash[listening.PLAN] = planned.plan(config, items)
+    _check_baseline(config)
+
+
+@pytest.hookimpl(optionalhook=True, trylast=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    # After our listener, which learns from the first worker whether anything is measured.
+    _check_baseline(node.config)
+
+
+def _check_baseline(config: pytest.Config) -> None:
+    if "baseline" in config.stash[session.RUN].given:
+        from pytest_drainwatch import gate
+
+        gate.check(config)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    return list(config.stash[session.PLAN].words) if session.PLAN in config.stash else []
+    if listening.PLAN not in config.stash:
+        return []
+    return [*session.whereabouts(config), *config.stash[listening.PLAN].words]
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -132,6 +149,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     return None
 
 
+# Last: what a test held open until now, such as an interrupted one's trial, is closed by then.
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if listening.measured(session.config):
@@ -152,10 +170,3 @@ def pytest_json_runtest_metadata(item: pytest.Item) -> dict[str, object]:
     from pytest_drainwatch import told
 
     return told.json_metadata(item)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_json_modifyreport(json_report: dict[str, object]) -> None:
-    from pytest_drainwatch import told
-
-    json_report["drainwatch"] = {"schema": 1, "trials": told.json_trials(json_report)}

@@ -183,7 +183,8 @@ class ClusterPool:
 
         ``scenario`` is the id of what will be measured on it. Without one it is only held:
         a lease within this one, with a scenario, may still measure on it as on a fresh one.
-        Begins when no cluster starts on this machine, so that no start is in a trial's time.
+        Begins when no cluster starts on this machine. One may start later: a start waits for no
+        trial, and one that begins while a trial measures is recorded by that trial.
 
         Raises ClusterError if it cannot be had or is not what is needed.
         """

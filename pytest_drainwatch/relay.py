@@ -102,7 +102,7 @@ def read(raw: bytes) -> Message | None:
     try:
         told = json.loads(raw)
         worker, kind, text = str(told["worker"]), Kind(told["kind"]), str(told["text"])
-    except (ValueError, KeyError, TypeError):
+    except Exception:  # RecursionError too: whatever it is, it must not end the relay
         return None
     return Message(worker=_plain(worker)[:20], kind=kind, text=_plain(text))
 

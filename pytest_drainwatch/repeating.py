@@ -1,14 +1,12 @@
 """Repeats are tests of their own: ``r00``, ``r01``, … of each test that measures.
 
 So each of them passes or fails for itself, ``-k r02`` and ``--lf`` select them, and workers
-share them out. They are interleaved: first every scenario's r00, then every r01, so that a
-machine that slows down during the run slows all scenarios alike.
+share them out. In which order they run is :mod:`pytest_drainwatch.ordering`'s matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 import pytest
 
@@ -30,7 +28,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     """Make of a test that measures as many as were asked for; of one there is no parameter."""
     if not MEASURING.intersection(metafunc.fixturenames):
         return
-    number = _wanted(metafunc.config, metafunc.definition)
+    number = wanted(metafunc.config, metafunc.definition)
     if number == 1:
         return
     if PARAMETER not in metafunc.fixturenames:  # somebody's own fixture took the place of ours
@@ -49,28 +47,29 @@ def measures(item: pytest.Item) -> bool:
     return bool(MEASURING.intersection(getattr(item, "fixturenames", ())))
 
 
-def in_turn(config: pytest.Config, items: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
-    """Within each module r00 of all tests, then r01, …; what is not repeated keeps its place.
+def is_described(item: pytest.Item) -> bool:
+    """Whether the test measures one trial, which its parameters describe."""
+    return bool(DESCRIBED.intersection(getattr(item, "fixturenames", ())))
 
-    Not with ``--dw-fresh-cluster=scenario``: each repeat would have a cluster of its own.
-    """
-    by_scenario = config.stash[RUN].settings.fresh_cluster == "scenario"
-    if by_scenario or not any(PARAMETER in _params(item) for item in items):
-        return items
-    found: list[pytest.Item] = []
-    for _, module in groupby(items, key=lambda item: item.nodeid.partition("::")[0]):
-        tests = list(module)
-        places = [at for at, item in enumerate(tests) if PARAMETER in _params(item)]
-        interleaved = sorted((tests[at] for at in places), key=repeat_of)
-        for at, item in zip(places, interleaved, strict=True):
-            tests[at] = item
-        found += tests
-    return found
+
+def is_repeated(item: pytest.Item) -> bool:
+    """Whether there are other repeats of its test."""
+    return PARAMETER in _params(item)
+
+
+def measures_unannounced(item: pytest.Item) -> bool:
+    """Whether a test that measures after all (by ``request.getfixturevalue``) did not say so."""
+    return not measures(item) and PARAMETER not in getattr(item, "fixturenames", ())
 
 
 def problem_of(item: pytest.Item) -> str | None:
-    """What the test's marker asks for and there is not, in words."""
+    """What the test's marker asks for and there is not, in words.
+
+    A test that measures nothing may have a marker of that name from somebody else.
+    """
     for marker in item.iter_markers("trial"):
+        if not measures(item) and "repeat" not in marker.kwargs:
+            continue
         others = [*map(repr, marker.args), *(name for name in marker.kwargs if name != "repeat")]
         if others:
             return f"@pytest.mark.trial takes repeat=N and nothing else, got: {', '.join(others)}"
@@ -90,11 +89,11 @@ def once_only(config: pytest.Config, items: Iterable[pytest.Item]) -> Sequence[p
     return [
         item
         for item in items
-        if measures(item) and PARAMETER not in _params(item) and _wanted(config, item) > 1
+        if measures(item) and not is_repeated(item) and wanted(config, item) > 1
     ]
 
 
-def _wanted(config: pytest.Config, node: pytest.Item) -> int:
+def wanted(config: pytest.Config, node: pytest.Item) -> int:
     """How often; the option overrides the test's own number. A bad one is problem_of()'s."""
     given = config.stash[RUN].settings.repeat
     if given is not None:

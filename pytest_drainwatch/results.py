@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 _RUN_ID = re.compile(r"(\d{8}T\d{6}Z)-(\d{1,10})")
 _ATTEMPT = re.compile(r"(r(\d{2,9}))(?:\.(\d{1,9}))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunId:
+# Both are made by whoever reads names; every pytest run imports this, and tuples are cheap.
+class RunId(NamedTuple):
     """What the name of a run's folder says: when it began, and in which process."""
 
     began: datetime
     pid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What the name of a trial's folder says. ``first`` is the name of the first attempt's."""
 
     repeat: int

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_drainwatch import __version__
-from pytest_drainwatch.options import OPTIONS, Option, OptionError
-from pytest_drainwatch.results import new_run_id
-from pytest_drainwatch.settings import Settings, from_environment, resolve
+from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.planned import Plan
+    from pytest_drainwatch.settings import Settings
+
+COMMAND_LINE, INI = "command line", "ini"
 
 
-@dataclass(frozen=True, slots=True)
 class Run:
-    """One run: what it was told, and the name of its results folder."""
+    """One run: what it was told, and the name of its results folder.
 
-    settings: Settings
-    run_id: str
+    ``given`` names the options that somebody gave. The rest is made when it is first asked
+    for: most runs measure nothing, and must not pay for it.
+    """
+
+    def __init__(
+        self, given: frozenset[str], resolve: Callable[[], Settings], run_id: str | None = None
+    ) -> None:
+        self.given = given
+        self._resolve = resolve
+        self._run_id = run_id
+
+    @cached_property
+    def run_id(self) -> str:
+        """Its name; in a worker of xdist it is the controller's."""
+        from pytest_drainwatch.results import new_run_id
+
+        return self._run_id or new_run_id()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the run was told. Raises :class:`OptionError` for what cannot be."""
+        return self._resolve()
+
+    @property
+    def folder(self) -> Path:
+        """Where its results go; absolute, for a test may change the directory."""
+        return self.settings.out / self.run_id
 
 
 RUN = pytest.StashKey[Run]()
-# Of a run that sets out to measure.
-PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -44,7 +68,33 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Resolve the settings; a bad value is a usage error before anything starts."""
+    """Look what was given; a bad value is a usage error before anything starts."""
+    config.addinivalue_line(
+        "markers",
+        "trial(repeat=N): a test that measures a pod's termination, N times if it says so "
+        "(pytest-drainwatch)",
+    )
+    sources = _sources(config)
+    given = frozenset(
+        option.name
+        for option in OPTIONS
+        if any(read(option) not in (None, "") for read in sources.values())
+    )
+    worker: dict[str, str] = getattr(config, "workerinput", {})
+    run = config.stash[RUN] = Run(given, lambda: _resolved(config), worker.get("dw_run_id"))
+    if not given:
+        return
+    try:
+        run.settings  # noqa: B018  # a bad value is said now, not in the middle of the run
+    except OptionError as error:
+        if config.getoption("help", default=False) or config.getoption("version", default=False):
+            config.stash[RUN] = Run(frozenset(), lambda: _resolved(config, told=False))
+        else:
+            raise pytest.UsageError(str(error)) from None
+
+
+def _sources(config: pytest.Config) -> Mapping[str, Callable[[Option], object]]:
+    """Where a value may come from, the strongest first."""
 
     def from_command_line(option: Option) -> object:
         return config.getoption(option.dest)
@@ -52,26 +102,53 @@ def configure(config: pytest.Config) -> None:
     def from_ini(option: Option) -> object:
         return config.getini(option.dest)
 
-    config.addinivalue_line(
-        "markers", "trial: a test that measures a pod's termination (pytest-drainwatch)"
-    )
-    try:
-        settings = resolve(
-            {"command line": from_command_line, "environment": from_environment, "ini": from_ini}
-        )
-    except OptionError as error:
-        if config.getoption("help", default=False) or config.getoption("version", default=False):
-            settings = Settings()
-        else:
-            raise pytest.UsageError(str(error)) from None
+    return {COMMAND_LINE: from_command_line, "environment": from_environment, INI: from_ini}
+
+
+def _resolved(config: pytest.Config, *, told: bool = True) -> Settings:
+    from dataclasses import replace
+
+    from pytest_drainwatch.settings import resolve
+
+    settings = resolve(_sources(config) if told else {})
+    # A path is meant from where it was written; a test may be elsewhere by then.
+    here = config.invocation_params.dir
+    ini = config.inipath.parent if config.inipath else here
+    paths: dict[str, Path] = {}
+    for option in OPTIONS:
+        name = option.dest.removeprefix("dw_")
+        value = getattr(settings, name)
+        if isinstance(value, Path):
+            paths[name] = (ini if settings.origins.get(option.name) == INI else here) / value
     worker: dict[str, str] = getattr(config, "workerinput", {})
-    config.stash[RUN] = Run(settings, worker.get("dw_run_id") or new_run_id())
+    if "dw_out" in worker:
+        paths["out"] = Path(worker["dw_out"])
+    return replace(settings, **paths)  # type: ignore[arg-type]
+
+
+def shown(config: pytest.Config, path: Path) -> Path:
+    """A path as a person who called pytest would type it."""
+    here = config.invocation_params.dir
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def header(config: pytest.Config) -> list[str]:
-    """One line; with ``-v`` also where each given value came from."""
-    from pytest_drainwatch.cluster import ClusterError, ClusterSettings, choose_provider
+    """One line that costs nothing; with ``-v`` also where each given value came from."""
+    lines = [f"drainwatch: {__version__}"]
+    run = config.stash[RUN]
+    if config.get_verbosity() > 0 and run.given:
+        origins = run.settings.origins.items()
+        lines.append(f"drainwatch: given: {', '.join(f'{name} ({by})' for name, by in origins)}")
+    return lines
 
+
+def whereabouts(config: pytest.Config) -> list[str]:
+    """Said where something will be measured: on what, and where its results go."""
+    from pytest_drainwatch.cluster import ClusterError, ClusterSettings, choose_provider
+    from pytest_drainwatch.settings import idle
+
+    if config.get_verbosity() < 0:
+        return []
     run = config.stash[RUN]
     settings = run.settings
     try:
@@ -84,12 +161,13 @@ def header(config: pytest.Config) -> list[str]:
     except ClusterError as error:
         provider = ""
         cluster = f"no cluster ({str(error).partition(':')[0]})"
-    lines = [f"drainwatch: {__version__} · {cluster} · {settings.out / run.run_id}"]
+    lines = [f"drainwatch: {cluster} · {shown(config, run.folder)}"]
     if (workers := workers_of(config)) > 1:
         lines.append(f"drainwatch: {_shared_out(config, provider, workers)}")
-    if config.get_verbosity() > 0 and settings.origins:
-        given = ", ".join(f"{name} ({origin})" for name, origin in settings.origins.items())
-        lines.append(f"drainwatch: given: {given}")
+    lines += [
+        f"drainwatch: note: {name} ({settings.origins[name]}) does nothing without a baseline"
+        for name in idle(settings)
+    ]
     return lines
 
 
@@ -104,10 +182,12 @@ def workers_of(config: pytest.Config) -> int:
 
 def told_to_workers(config: pytest.Config) -> dict[str, object]:
     """What each worker has to know of its controller's run."""
+    run = config.stash[RUN]
     return {
-        "dw_run_id": config.stash[RUN].run_id,
+        "dw_run_id": run.run_id,
+        "dw_out": str(run.settings.out),
         "dw_dist": config.getoption("dist", default="no"),
-        "dw_take_turns": shares_one_cluster(config.stash[RUN].settings),
+        "dw_take_turns": shares_one_cluster(run.settings),
     }
 
 

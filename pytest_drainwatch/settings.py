@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_drainwatch.options import OPTIONS, Option, OptionError
+from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.scenario import Scenario
+
+__all__ = ["Settings", "from_environment", "idle", "resolve"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Settings:
     udp_rate: int | None = None
     probe_interval: int | None = None
     udp_probe_interval: int | None = None
+    probe_sparse_every: int | None = None
     settle: int | None = None
     observe_timeout: int | None = None
     out: Path = Path("results")
@@ -43,6 +45,7 @@ class Settings:
     fresh_cluster: str = "session"
     baseline: Path | None = None
     fail_on: frozenset[str] = frozenset({"regression"})
+    across: frozenset[str] = frozenset()
     keep_runs: int | None = None
     origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
@@ -77,6 +80,7 @@ class Settings:
                 udp=self.udp_flows,
                 tcp_rate_hz=self.tcp_rate,
                 udp_rate_hz=self.udp_rate,
+                probe_sparse_every=self.probe_sparse_every,
             ),
         )
         # 0 says on purpose that nothing is tried, which a scenario's word for is None.
@@ -99,11 +103,6 @@ class Settings:
             cluster=cluster,
             **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
         )
-
-
-def from_environment(option: Option) -> object:
-    """The source ``DW_NAME`` of an option."""
-    return os.environ.get(option.dest.upper())
 
 
 def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:
@@ -130,6 +129,13 @@ def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:
     settings = Settings(**values, origins=origins)
     _refuse_contradictions(settings)
     return settings
+
+
+def idle(settings: Settings) -> list[str]:
+    """Options that were given and do nothing, for there is no baseline to compare with."""
+    if settings.baseline is not None:
+        return []
+    return [name for name in ("fail-on", "across") if name in settings.origins]
 
 
 def _outranks(
@@ -159,6 +165,12 @@ def _refuse_contradictions(settings: Settings) -> None:
             "--dw-min-sync-period=0 is kube-proxy's word for its default, 1s, but in mode ipvs; "
             "expected 1ms or more"
         )
+    for name in idle(settings):
+        if settings.origins[name] == "command line":
+            raise OptionError(
+                f"--dw-{name} is about the comparison with a baseline, and none was given; "
+                "expected --dw-baseline=DIR beside it, or drop it"
+            )
     if not settings.origins:
         return
     # A scenario that the options alone make impossible is refused before any cluster starts.

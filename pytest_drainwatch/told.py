@@ -6,17 +6,31 @@ Reports are what reaches everybody: junit, JSON, the controller of xdist.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_drainwatch import repeating
+from pytest_drainwatch.session import shown
 
 if TYPE_CHECKING:
+    from pytest_drainwatch.core.document import Report
     from pytest_drainwatch.trial import Trial
 
+# A test's first trial has properties "dw.NAME", its second "dw2.NAME"; of these names. What
+# else a user calls "dw.something" is his.
 PROPERTY = "dw."
+NAMES = frozenset(
+    {
+        *("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "new", "exit"),
+        *("stalls", "worst_stall_ms", "report", "repeat"),
+    }
+)
+# Without these it is no trial that tells of itself.
+ESSENTIAL = frozenset({"scenario", "report"})
+_NAME = re.compile(r"(dw\d*)\.(\w+)")
 TRIALS = pytest.StashKey["list[Trial]"]()
 FAILED = pytest.StashKey[bool]()
 
@@ -27,8 +41,7 @@ def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
     trials = item.stash.setdefault(TRIALS, [])
     trials.append(measured)
     prefix = PROPERTY if len(trials) == 1 else f"dw{len(trials)}."
-    told = [*_properties(measured), ("repeat", repeating.label(repeating.repeat_of(item)))]
-    item.user_properties.extend((prefix + name, text) for name, text in told)
+    item.user_properties.extend((prefix + name, text) for name, text in _told(item, measured))
     item.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
     return measured
 
@@ -47,54 +60,53 @@ def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
     if trials and report.when == "call":
         from pytest_drainwatch.explain import failure_sections
 
+        as_typed = [replace(each, folder=shown(item.config, each.folder)) for each in trials]
         report.sections += [
-            (f"drainwatch timeline: {name}", text) for name, text in failure_sections(trials)
+            (f"drainwatch timeline: {name}", text) for name, text in failure_sections(as_typed)
         ]
 
 
 def json_metadata(item: pytest.Item) -> dict[str, object]:
     """pytest-json-report: headline values of each of the item's trials."""
-    trials = item.stash.get(TRIALS, [])
-    repeat = ("repeat", repeating.label(repeating.repeat_of(item)))
-    found = [dict([*_properties(trial), repeat]) for trial in trials]
+    found = [dict(_told(item, trial)) for trial in item.stash.get(TRIALS, [])]
     return {"drainwatch": found} if found else {}
 
 
-def json_trials(json_report: dict[str, Any]) -> list[dict[str, object]]:
-    """pytest-json-report: every trial of the run with the test that made it."""
-    tests = json_report.get("tests") or []
-    return [
-        {"nodeid": test["nodeid"], **trial}
-        for test in tests
-        for trial in (test.get("metadata") or {}).get("drainwatch", ())
-    ]
+def _told(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, object]]:
+    """All that a trial's test tells of it."""
+    from pytest_drainwatch.render.overload import stalls_while_measuring
 
-
-def _properties(trial: Trial) -> Sequence[tuple[str, object]]:
-    from pytest_drainwatch.core.flow.table import Proto
-    from pytest_drainwatch.overload import stalls_while_measuring
-    from pytest_drainwatch.render.terminal import counts, duration, ends, new_connections
-
-    cells: dict[str, Callable[[], str]] = {
-        "sigterm": lambda: duration(trial.summary.trigger_to_sigterm_ns),
-        "tcp": lambda: counts(trial.tcp),
-        "tcp_ended": lambda: ends(trial.flows, Proto.TCP),
-        "udp": lambda: counts(trial.udp),
-        "udp_ended": lambda: ends(trial.flows, Proto.UDP),
-        "new": lambda: new_connections(trial.report.trial),
-        "exit": lambda: ",".join(str(code) for code in trial.exit_codes) or "not measured",
-    }
     number, worst_ms = stalls_while_measuring(trial.report.trial, trial.scenario.settle_ns)
     return [
         ("scenario", trial.scenario.id),
-        *((name, _shown(cell)) for name, cell in cells.items()),
+        *headlines(trial.report),
         ("stalls", number),
         ("worst_stall_ms", worst_ms),
-        ("report", str(trial.folder / "report.json")),
+        ("report", str(shown(item.config, trial.folder / "report.json"))),
+        ("repeat", repeating.label(repeating.repeat_of(item))),
     ]
 
 
-def _shown(cell: Callable[[], str]) -> str:
+def headlines(report: Report) -> Sequence[tuple[str, str]]:
+    """What is said of a trial in few words, by the columns of the run's table."""
+    from pytest_drainwatch.core.flow.table import Proto
+    from pytest_drainwatch.render.terminal import counts, duration, ends, new_connections
+
+    trial = report.trial
+    codes = [gone.exit_code for gone in trial.container_exits]
+    cells: dict[str, Callable[[], str]] = {
+        "sigterm": lambda: duration(trial.summary.trigger_to_sigterm_ns),
+        "tcp": lambda: counts(trial.summary.tcp),
+        "tcp_ended": lambda: ends(trial.flows, Proto.TCP),
+        "udp": lambda: counts(trial.summary.udp),
+        "udp_ended": lambda: ends(trial.flows, Proto.UDP),
+        "new": lambda: new_connections(trial),
+        "exit": lambda: ",".join(map(str, codes)) or "not measured",
+    }
+    return [(name, _in_words(cell)) for name, cell in cells.items()]
+
+
+def _in_words(cell: Callable[[], str]) -> str:
     try:
         return cell()
     except Exception as error:  # the report is written, and the test has yet to judge it
@@ -102,4 +114,19 @@ def _shown(cell: Callable[[], str]) -> str:
 
 
 def ours(name: str) -> bool:
-    return re.match(r"dw\d*\.", name) is not None
+    """Whether a property is one by which a trial tells of itself."""
+    return _split(name) is not None
+
+
+def trials_of(report: pytest.TestReport) -> list[Mapping[str, object]]:
+    """The trials that a test's report tells of. What was told first holds."""
+    trials: dict[str, dict[str, object]] = {}
+    for name, value in report.user_properties:
+        if (split := _split(str(name))) is not None:
+            trials.setdefault(split[0], {}).setdefault(split[1], value)
+    return [values for values in trials.values() if values.keys() >= ESSENTIAL]
+
+
+def _split(name: str) -> tuple[str, str] | None:
+    found = _NAME.fullmatch(name)
+    return (found[1], found[2]) if found and found[2] in NAMES else None

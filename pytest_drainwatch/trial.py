@@ -22,6 +22,7 @@ from pathlib import Path
 
 from pytest_drainwatch import __version__, environment, preflight, report, targets, trigger
 from pytest_drainwatch.api import ApiUnavailable, connect
+from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.collect import collect
@@ -235,7 +236,9 @@ def hold(ready: Probe) -> Iterator[Held]:
     stage, wanted = ready.stage, ready.stage.scenario.flows
     with ExitStack() as stack:
         with stage.phase("preflight: flows"):
-            config = agent_config(wanted, ready.way, ready.target.pod.uid, stage.folder)
+            config = agent_config(
+                wanted, ready.way, ready.target.pod.uid, stage.folder, agents=_agents(stage)
+            )
             require(
                 lambda: preflight.limits_suffice(config.wanted, config.open_attempts),
                 stage.recorder,
@@ -255,9 +258,10 @@ def hold(ready: Probe) -> Iterator[Held]:
 def measure(held: Held) -> Trial:
     """Settle, trigger, observe, collect; then judge and write. The probe is spent after it."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
+    beside = Beside(stage)
     with _evidence(held.probe) as evidence:
-        accepted = _terminate(held, evidence)
-        _observe(held, accepted, evidence)
+        accepted = _terminate(held, evidence, beside)
+        _observe(held, accepted, evidence, beside)
     with stage.phase("collect"):
         agent.stop()
         collect(stage, watch, held.probe.logs, accepted.targets)
@@ -282,7 +286,7 @@ def _evidence(ready: Probe) -> Evidence:
     )
 
 
-def _terminate(held: Held, evidence: Evidence) -> trigger.Accepted:
+def _terminate(held: Held, evidence: Evidence, beside: Beside) -> trigger.Accepted:
     """Settle, then ask until the API accepts."""
     stage, agent = held.probe.stage, held.agent
     scenario = stage.scenario
@@ -293,7 +297,7 @@ def _terminate(held: Held, evidence: Evidence) -> trigger.Accepted:
         # Until a plan comes flows send densely, so that preflight is short. A trigger that
         # was blocked comes later, and the dense stretches with it.
         agent.plan(at + Interval.point(until_ns) for at in dense_stretches(scenario))
-        watch_until(stage, held.probe.watch, agent, until_ns, calm)
+        watch_until(stage, held.probe.watch, agent, until_ns, calm, beside)
 
     with stage.phase("settle", scenario.settle_ns):
         hold_still(scenario.settle_ns / NS_PER_S)
@@ -310,7 +314,7 @@ def _terminate(held: Held, evidence: Evidence) -> trigger.Accepted:
         )
 
 
-def _observe(held: Held, accepted: trigger.Accepted, evidence: Evidence) -> None:
+def _observe(held: Held, accepted: trigger.Accepted, evidence: Evidence, beside: Beside) -> None:
     """Watch until nothing more can happen, or the window closes."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
     scenario = stage.scenario
@@ -325,9 +329,14 @@ def _observe(held: Held, accepted: trigger.Accepted, evidence: Evidence) -> None
             one_way=scenario.flows.udp_one_way > 0,
             recovery_ns=RECOVERY_NS + scenario.replacement_ns + _sync_period_ns(stage),
         )
-        ended = watch_until(stage, watch, agent, closes_ns, over)
+        ended = watch_until(stage, watch, agent, closes_ns, over, beside)
         stage.note(Event.ALL_FLOWS_TERMINAL if ended else Event.OBSERVATION_WINDOW_CLOSED)
         evidence.observed()
+
+
+def _agents(stage: Stage) -> int:
+    """How many agents may be at work on this machine. Trials on one cluster take turns."""
+    return environment.xdist_workers() if stage.cluster.provider == "embedded" else 1
 
 
 def _sync_period_ns(stage: Stage) -> int:

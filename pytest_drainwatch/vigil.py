@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
+from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.scenario import Trigger
-from pytest_drainwatch.flows.process import AgentStatus, FlowAgent
+from pytest_drainwatch.flows.process import AgentStatus, FlowAgent, ProberStatus
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import RecorderError
 from pytest_drainwatch.stage import Stage
@@ -17,7 +18,8 @@ from pytest_drainwatch.watch import Watch
 # A trial is not over while new connections fail and a replacement may still come: it has
 # its own time to be made and to be Ready, and kube-proxy a period to hear of it.
 RECOVERY_NS = 20 * NS_PER_S
-# For so long no new connection may have failed: an attempt is given up after a second.
+# For so long no new connection may have failed: an attempt is given up after a second. And one
+# that was begun after the last that failed must have been answered: they may be rare.
 RECOVERED_NS = 2 * NS_PER_S
 UNREPLACED = frozenset({Trigger.SCALE, Trigger.NAMESPACE_DELETE})
 # How long a dying cluster may take to be seen as dead.
@@ -48,7 +50,12 @@ def check_alive(stage: Stage, watch: Watch, agent: FlowAgent | None = None) -> N
 
 
 def watch_until(
-    stage: Stage, watch: Watch, agent: FlowAgent, deadline_ns: int, look: Callable[[], bool]
+    stage: Stage,
+    watch: Watch,
+    agent: FlowAgent,
+    deadline_ns: int,
+    look: Callable[[], bool],
+    beside: Beside,
 ) -> bool:
     """Wait for ``look`` or the deadline; returns what ``look`` says at the end.
 
@@ -56,6 +63,7 @@ def watch_until(
     """
     while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
         check_alive(stage, watch, agent)
+        beside.look()
         try:
             if look():
                 return True
@@ -136,13 +144,25 @@ def all_over(
 
 def _recovered(verb: Trigger) -> Callable[[AgentStatus, int], bool]:
     """Whether new connections are answered again, if they ever will be."""
-    failures, failed_ns = 0, -RECOVERED_NS
+    failed_ns = -RECOVERED_NS
+    # Of each prober as it stood when its last failure was seen. Results are told in the order
+    # in which attempts were begun, so who is answered later was begun later.
+    at_failure: dict[str, ProberStatus] = {}
 
     def look(status: AgentStatus, now_ns: int) -> bool:
-        nonlocal failures, failed_ns
-        known = sum(prober.failed for prober in status.probers.values())
-        if known > failures:
-            failures, failed_ns = known, now_ns
-        return verb in UNREPLACED or now_ns - failed_ns >= RECOVERED_NS
+        nonlocal failed_ns
+        for name, prober in status.probers.items():
+            if prober.failed > (at_failure[name].failed if name in at_failure else 0):
+                at_failure[name], failed_ns = prober, now_ns
+        if verb in UNREPLACED:
+            return True
+        return now_ns - failed_ns >= RECOVERED_NS and _answered_since(at_failure, status.probers)
 
     return look
+
+
+def _answered_since(
+    before: Mapping[str, ProberStatus], probers: Mapping[str, ProberStatus]
+) -> bool:
+    """Whether each of those has been answered again."""
+    return all(probers[name].answered > was.answered for name, was in before.items())

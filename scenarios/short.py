@@ -12,6 +12,7 @@ from pytest_drainwatch import App, Behavior, Flows, Scenario, Trial
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds
 from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing
 from pytest_drainwatch.core.scenario import Accept
+from pytest_drainwatch.core.stall import reaches_measured
 from pytest_drainwatch.render.terminal import duration
 
 FEW = Flows(tcp=4, udp=4)
@@ -62,7 +63,8 @@ def undisturbed(trials: Iterable[Trial]) -> bool:
 
 def unstalled(trial: Trial) -> bool:
     """Whether the instrument itself ran throughout: from the settle time on, until the end."""
-    found = [s for s in trial.report.trial.stalls if s.at_ns[1] > -trial.scenario.settle_ns]
+    settle_ns = trial.scenario.settle_ns
+    found = [s for s in trial.report.trial.stalls if reaches_measured(s.at_ns, settle_ns)]
     assert not found, (
         f"{len(found)} stall(s), such as: {found[0].detail}, {duration(found[0].at_ns)} after the "
         "trigger. This machine carries fewer trials at once: lower -n"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_drainwatch.core import transitions
 from pytest_drainwatch.core.document import FlowReport, Integrity
 from pytest_drainwatch.core.flow.classify import Mechanism, Role
-from pytest_drainwatch.core.jsonvalue import texts
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.jsonvalue import integer, texts
 from pytest_drainwatch.core.moments import Moments, Start
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.document import Doubt, NewConnections
@@ -27,6 +28,12 @@ def notes(
     """What the trial's own numbers lack, and why."""
     if recording.damage:
         yield f"the recording is damaged: {recording.damage}"
+    for beside in (o for o in recording.observations if o.event is Event.CLUSTER_START_BESIDE):
+        at = beside.at.since(start.t0_ns)
+        yield (
+            f"{_starts(beside)} while the trial measured, first seen at {at.lo / NS_PER_S:.1f} to "
+            f"{at.hi / NS_PER_S:.1f} s"
+        )
     if start.control:
         yield from _of_a_control(start, changes)
         return
@@ -129,6 +136,10 @@ def degraded(
     changes: Iterable[Transition],
 ) -> Iterator[str]:
     """In what our own machine fell short of what was asked of it."""
+    seen = tuple(seen)
+    for beside in (o for o in seen if o.event is Event.CLUSTER_START_BESIDE):
+        yield f"{_starts(beside)} while the trial measured: delays and stalls may be its doing"
+    yield from _without_priority(seen)
     limited = sum(flow.mechanism is Mechanism.CLIENT_LIMIT for flow in flows)
     if limited:
         yield f"{limited} flow(s) met a limit of our own machine (client-limit)"
@@ -152,6 +163,33 @@ def degraded(
                 f"{prober.prober}: {prober.failed_before} attempt(s) failed before the trigger: "
                 "what fails since may not be its doing"
             )
+
+
+def _starts(beside: Observation) -> str:
+    return f"{integer(beside.data.get('starts'), 1)} cluster(s) started on this machine"
+
+
+def _without_priority(seen: Iterable[Observation]) -> Iterator[str]:
+    """Stalls of an agent that had to wait for its turn on a core like anybody else."""
+    ordinary, since_ns = False, None
+    for o in seen:
+        if o.event is Event.AGENT_STARTED:
+            ordinary = o.data.get("scheduler") == "other"
+        elif o.event is Event.PREFLIGHT_PASSED:
+            since_ns = o.at.lo
+    if not ordinary or since_ns is None:
+        return
+    late_ns = [
+        integer(o.data.get("late_ns"))
+        for o in seen
+        if o.event is Event.AGENT_STALLED and o.at.hi >= since_ns
+    ]
+    if late_ns:
+        yield (
+            f"the flow agent had no real-time priority (scheduler other) and stalled "
+            f"{len(late_ns)} time(s), for {max(late_ns) / NS_PER_MS:.0f} ms at most: fewer trials "
+            "at once, lower rates or root would help"
+        )
 
 
 def _unready_unasked(seen: Iterable[Observation], changes: Iterable[Transition]) -> frozenset[str]:

@@ -37,6 +37,9 @@ class Event(StrEnum):
     TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], pods: [name],
     #                                  calls: [[sent_ns, returned_ns], …]; verb none: nothing was
     #                                  asked, targets is the pod of the flows
+    CLUSTER_START_BESIDE = "cluster_start_beside"  # starts: clusters that started on the machine
+    #                                  the trial measured on, the first time that any was seen;
+    #                                  at = [the look before, this look]
     ALL_FLOWS_TERMINAL = "all_flows_terminal"
     OBSERVATION_WINDOW_CLOSED = "observation_window_closed"
     VOID = "void"  # reason, phase
@@ -71,15 +74,16 @@ class Event(StrEnum):
     CLOCK_EXCHANGE = "clock_exchange"  # subject = responder; clock, t1, t2, t3, t4
     #                                    (t2, t3 on that clock)
     AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, tcp_sparse_rate_hz,
-    #                                  udp_sparse_rate_hz, descriptors, nice, scheduler,
-    #                                  session_nice, sparse_scheduler, sparse_session_nice,
+    #                                  udp_sparse_rate_hz, descriptors, scheduler, nice,
+    #                                  session_nice, and the same with sparse_ before it;
     #                                  cpu_stat: v1, v2, or null: throttling cannot be seen
     AGENT_STALLED = "agent_stalled"  # late_ns: the loop did not run for this long; at = the gap
     AGENT_THROTTLED = "agent_throttled"  # throttled_ns, periods; at = [read, next read of cpu.stat]
     HOST_SUSPENDED = "host_suspended"  # suspended_ns; at = [tick before it, tick after it]
     AGENT_SENDING = "agent_sending"  # proto, rate_hz: planned, flows: that had a slot, sends,
     #                                  missed_slots, late_p50_ns, late_p99_ns, late_max_ns,
-    #                                  quantum_ns: it looks again after that, at the latest;
+    #                                  quantum_ns: it looked again after that, at the latest;
+    #                                  null: it was not set for this stretch;
     #                                  at = a stretch of one density
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 

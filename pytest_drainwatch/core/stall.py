@@ -12,8 +12,11 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.interval import Interval, merged
+from pytest_drainwatch.core.interval import Bounds, Interval, merged
 from pytest_drainwatch.core.observation import Event, Observation
+
+# What a busy machine does to us. A suspended one, or a CPU quota, is another matter.
+BUSY = frozenset({Event.AGENT_STALLED, Event.WATCHER_STALLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,15 @@ def stalls_of(seen: Iterable[Observation]) -> Stalls:
         paused=merged(o.at for o in seen if o.event is Event.AGENT_STALLED),
         suspended=merged(o.at for o in seen if o.event is Event.HOST_SUSPENDED),
     )
+
+
+def reaches_measured(at_ns: Bounds, settle_ns: int) -> bool:
+    """Whether a stall (ns since the trigger) reaches into the part that is measured.
+
+    That begins with the settle time. What holds an agent up before, such as the start of
+    another worker's cluster, is in no figure.
+    """
+    return at_ns[1] > -settle_ns
 
 
 def _overlapping(stretches: tuple[Interval, ...], at: Interval) -> tuple[Interval, ...]:

@@ -41,7 +41,8 @@ STDIN, STDOUT = 0, 1
 
 def main() -> int:
     """Run the agent."""
-    # Ctrl-C reaches the whole process group; when to stop is the conductor's decision.
+    # When to stop is the conductor's decision. Ctrl-C reaches it before it has a session of its
+    # own, and if it leads its process group and so can have none.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(PermissionError):  # it leads one already
         os.setsid()  # a session of its own can be given a share of its own
@@ -72,7 +73,7 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     loop = asyncio.SelectorEventLoop(selector)
     recorder = Recorder(config.record, loop)
     health = Health(recorder.write)
-    nice = limits.raise_priority()
+    limits.tighten_timers()
     sparse = limits.stand(config.all_sends_per_s(dense=False))
     dense = limits.stand(config.all_sends_per_s(dense=True))  # until a plan comes
     now_ns = monotonic_ns()
@@ -89,7 +90,6 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
                 "tcp_sparse_rate_hz": config.rate_hz("tcp", dense=False),
                 "udp_sparse_rate_hz": config.rate_hz("udp", dense=False),
                 "descriptors": descriptors,
-                "nice": nice,
                 **asdict(dense),
                 **{f"sparse_{name}": value for name, value in asdict(sparse).items()},
                 "cpu_stat": health.cpu_stat,

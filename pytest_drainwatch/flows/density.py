@@ -18,12 +18,14 @@ FOREVER_NS = 2**63 - 1
 class Stretch:
     """Time ``[lo, hi)`` of one density, and what was done in it."""
 
-    __slots__ = ("books", "dense", "hi_ns", "lo_ns", "next")
+    __slots__ = ("books", "dense", "hi_ns", "lo_ns", "next", "quantum_ns")
 
     def __init__(self, lo_ns: int, hi_ns: int, dense: bool) -> None:
         self.lo_ns, self.hi_ns, self.dense = lo_ns, hi_ns, dense
         self.next: Stretch | None = None  # None: this one never ends
         self.books: dict[str, Book] = {}
+        # How long the selector waited at most in it; None: it was not told.
+        self.quantum_ns: int | None = None
 
     def book(self, name: str) -> Book:
         """The books of one transport's flows, or of one prober."""

@@ -34,22 +34,20 @@ def raise_descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def raise_priority() -> int:
-    """Get a larger share than others, where that is allowed; returns the nice value."""
+def tighten_timers() -> None:
+    """Let timers fire when they are due, not up to 50 us later, where that is allowed."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, NICE)
-    with contextlib.suppress(OSError):  # timers otherwise fire up to 50 us late
         Path("/proc/self/timerslack_ns").write_text("1000")
-    return os.getpriority(os.PRIO_PROCESS, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How this process stands among others: ``rr`` (real time) or ``other``, and the nice value
-    of its session; None where the kernel does not group tasks by session.
+    """How this process stands among others: ``rr`` (real time) or ``other``, its nice value, and
+    that of its session; None where the kernel does not group tasks by session.
     """
 
     scheduler: str
+    nice: int
     session_nice: int | None
 
 
@@ -66,10 +64,25 @@ def stand(sends_per_s: float) -> Standing:
     with contextlib.suppress(OSError):
         if os.sched_getscheduler(0) != policy:
             os.sched_setscheduler(0, policy, os.sched_param(priority))
+    # Both: where tasks are grouped by session the session's value counts, elsewhere the process's.
+    nice = NICE if per_core <= SHARED_SENDS_PER_S_AND_CORE else 0
     return Standing(
         scheduler="rr" if os.sched_getscheduler(0) == os.SCHED_RR else "other",
-        session_nice=_session(NICE if per_core <= SHARED_SENDS_PER_S_AND_CORE else 0),
+        nice=_process(nice),
+        session_nice=_session(nice),
     )
+
+
+def _process(nice: int) -> int:
+    """Give this process that nice value, where it may; returns the one it has.
+
+    Who was started with a smaller share than others keeps it where a fair one is meant.
+    """
+    now = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(OSError):
+        if nice < min(0, now) or now < nice:
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
+    return os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def _session(nice: int) -> int | None:

@@ -13,7 +13,6 @@ from pytest_drainwatch.flows.density import Densities
 from pytest_drainwatch.flows.flow import Flow
 from pytest_drainwatch.flows.lateness import Book
 from pytest_drainwatch.flows.schedule import Cadence, Schedule
-from pytest_drainwatch.flows.tempo import quantum_ns
 
 SENDS_PER_TURN = 64  # then the sockets are polled again
 REPLANNED_PER_TURN = 256  # a new plan for thousands of flows must not be a stall
@@ -71,7 +70,7 @@ class Pacer:
                 told = {
                     "proto": proto,
                     "rate_hz": rate_hz,
-                    "quantum_ns": quantum_ns(stretch),
+                    "quantum_ns": stretch.quantum_ns,
                     "flows": book.flows,
                     **book.told(),
                 }

@@ -8,13 +8,8 @@ from time import monotonic_ns
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.config import AgentConfig
-from pytest_drainwatch.flows.density import Densities, Stretch
+from pytest_drainwatch.flows.density import Densities
 from pytest_drainwatch.flows.selector import DENSE_QUANTUM_NS, SPARSE_QUANTUM_NS, StampingSelector
-
-
-def quantum_ns(stretch: Stretch) -> int:
-    """How long the selector waits at most in this stretch."""
-    return DENSE_QUANTUM_NS if stretch.dense else SPARSE_QUANTUM_NS
 
 
 class Tempo:
@@ -30,6 +25,7 @@ class Tempo:
         self._config, self._densities = config, densities
         self._selector, self._loop = selector, loop
         self._timer: asyncio.TimerHandle | None = None
+        densities.first.quantum_ns = selector.quantum_ns  # until a plan comes
 
     def follow(self) -> None:
         """Go by the plan as it is now."""
@@ -37,7 +33,9 @@ class Tempo:
             self._timer.cancel()
             self._timer = None
         stretch = self._densities.first.at(monotonic_ns())
-        self._selector.quantum_ns = quantum_ns(stretch)
+        selector = self._selector
+        selector.quantum_ns = DENSE_QUANTUM_NS if stretch.dense else SPARSE_QUANTUM_NS
+        stretch.quantum_ns = selector.quantum_ns
         limits.stand(self._config.all_sends_per_s(dense=stretch.dense))
         if stretch.next is not None:
             self._timer = self._loop.call_at(stretch.hi_ns / NS_PER_S, self.follow)

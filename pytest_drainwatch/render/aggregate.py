@@ -15,10 +15,18 @@ from pytest_drainwatch.core.repeats.document import (
     TallySummary,
 )
 from pytest_drainwatch.core.repeats.metrics import Tally
-from pytest_drainwatch.render.terminal import NOT_MEASURED, table
+from pytest_drainwatch.render.text import NOT_MEASURED, plain, table
 
 TALLY_COLUMNS = ("COUNT", "MEASURED", "MIN", "MEDIAN", "MAX")
-COLUMNS = ("METRIC (ms)", "MEASURED", "MIN", "MEDIAN", "MAX", "THE MEDIAN IS REALLY")
+COLUMNS = (
+    "METRIC (ms)",
+    "MEASURED",
+    "MIN",
+    "MEDIAN",
+    "MAX",
+    "THE MEDIAN IS REALLY",
+    "OF ALL SUCH TRIALS",
+)
 
 
 def show(found: Aggregate) -> str:
@@ -26,7 +34,7 @@ def show(found: Aggregate) -> str:
     notes = [dict.fromkeys(scenario.notes) for scenario in found.scenarios]
     common = [note for note in notes[0] if all(note in own for own in notes)] if notes else []
     lines = [line for scenario in found.scenarios for line in _scenario(scenario, common)]
-    return "\n".join([*lines, *(f"note: {note}" for note in common), ""])
+    return "".join(plain(line) + "\n" for line in [*lines, *(f"note: {n}" for n in common)])
 
 
 def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[str]:
@@ -88,9 +96,18 @@ def between(at: Bounds | None) -> str:
 def _row(name: str, metric: MetricSummary, count: int) -> tuple[str, ...]:
     measured = f"{metric.observed}/{count}"
     if metric.median_ms is None:
-        return (name, measured, "-", "-", "-", NOT_MEASURED)
+        return (name, measured, "-", "-", "-", NOT_MEASURED, "")
     shown = (str(metric.min_ms), str(metric.median_ms), str(metric.max_ms))
-    return (name, measured, *shown, "" if metric.bracket_ms is None else _really(metric.bracket_ms))
+    really = "" if metric.bracket_ms is None else _really(metric.bracket_ms)
+    return (name, measured, *shown, really, _of_all(metric))
+
+
+def _of_all(metric: MetricSummary) -> str:
+    """Where the median of all such trials lies: at the outer bounds of values, rounded outward."""
+    at = metric.median_interval
+    if at is None or metric.observed < 2:
+        return ""
+    return f"{floor(at.lo_ms)} to {ceil(at.hi_ms)}"
 
 
 def _really(at: BracketMs) -> str:
@@ -101,7 +118,7 @@ def _really(at: BracketMs) -> str:
 
 
 def _confidence(scenario: ScenarioSummary) -> Iterator[str]:
-    """What so few repeats say about the median; the same for every figure all measured."""
+    """What so few repeats say about the median; how surely is the same for every figure."""
     known = [m.median_interval for m in scenario.metrics.values() if m.median_interval]
     if not known:
         return
@@ -109,8 +126,7 @@ def _confidence(scenario: ScenarioSummary) -> Iterator[str]:
     if count == 1:
         yield "one repeat says nothing about the spread"
         return
-    ends = "min to max" if bounds.rank == 1 else f"value {bounds.rank} from below and from above"
     yield (
-        f"{ends}: holds the median of all such trials in {bounds.coverage:.2%} "
+        f"the last column holds the median of all such trials in {bounds.coverage:.2%} "
         f"(exact, for {count} independent repeats)"
     )

@@ -8,18 +8,21 @@ from pytest_drainwatch.core.interval import NS_PER_MS, Bounds
 from pytest_drainwatch.core.repeats.compared import (
     Comparison,
     FigureFound,
+    Needed,
     ScenarioFound,
     ShiftFound,
     Side,
+    TogetherFound,
     Verdict,
 )
 from pytest_drainwatch.core.repeats.judged import LONGER_IS_WORSE, Unit
-from pytest_drainwatch.core.repeats.metrics import Tally
-from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
+from pytest_drainwatch.core.repeats.metrics import OwnMetric, Tally
+from pytest_drainwatch.render.text import NOT_MEASURED, duration, plain, table
 
 COLUMNS = ("VERDICT", "FIGURE", "N", "BASELINE", "RUN", "SHIFT", "WHICH IS REALLY WITHIN")
 NOT_JUDGED = "(not judged)"
-WORSE = frozenset([*Tally, *LONGER_IS_WORSE])  # what would be judged
+WORSE = frozenset([*Tally, OwnMetric.NEW_FAILED, *LONGER_IS_WORSE])  # what would be judged
+BEYOND = 3  # so many times the repeats of each: nobody measures that of the run alone
 MOST_NOTES = 3  # of a scenario; the rest is in the JSON
 
 
@@ -29,18 +32,35 @@ def show(found: Comparison) -> str:
     common = [note for note in notes[0] if all(note in own for own in notes)] if notes else []
     lines = [
         f"{found.verdict.upper()}: {found.run} against the baseline {found.baseline}",
+        *_together(found),
         *(line for scenario in found.scenarios for line in _scenario(scenario, common)),
         "",
         *(f"not compared: {why}" for why in found.left_out.values()),
         *_apart("baseline", found.only_in_baseline),
         *_apart("run", found.only_in_run),
-        f"judged at {found.level:g}, two-sided, corrected for {_questions(found.questions)}; "
+        f"judged at {found.level:g}, two-sided, {questions(found)}; "
         f"durations count from {found.least_effect_ns / NS_PER_MS:g} ms on",
         *(f"note: {note}" for note in common),
-        *_next(found),
-        "",
+        *next_step(found),
     ]
-    return "\n".join(lines)
+    return "".join(plain(line) + "\n" for line in lines)
+
+
+def _together(found: Comparison) -> Iterator[str]:
+    """What all scenarios say together; of one alone its own lines say as much."""
+    if len(found.scenarios) < 2 or not found.together:
+        return
+    yield ""
+    yield f"connections lost, of all {len(found.scenarios)} scenarios together:"
+    yield from table([(each.verdict, each.name, why(each)) for each in found.together])
+
+
+def why(of: TogetherFound) -> str:
+    """Why, or in which scenarios most of all, and how surely."""
+    most = f", most of all in {', '.join(of.moved)}" if of.moved else ""
+    if of.why is None:
+        return f"p = {of.p_corrected:.2g}, corrected{most}"
+    return of.why + most + _enough([of.needed] if of.needed else [])
 
 
 def _scenario(scenario: ScenarioFound, said_once: Sequence[str]) -> Iterator[str]:
@@ -49,19 +69,23 @@ def _scenario(scenario: ScenarioFound, said_once: Sequence[str]) -> Iterator[str
     yield f"{scenario.id}: {scenario.verdict} ({here} repeats in the baseline, {there} in the run)"
     yield from (f"  asked: {each}" for each in scenario.asked)
     yield from (f"  compared across: {each}" for each in scenario.across)
-    figures = sorted(scenario.figures, key=_rank)
-    rows = [_row(figure) for figure in figures if figure.verdict or _moved(figure)]
+    rows = [row(figure) for figure in shown(scenario)]
     if rows:
         yield from table([COLUMNS, *rows], right=(2, 3, 4, 5))
     else:
         yield "  nothing in it was measured"
-    yield from _reasons(figures)
+    yield from (f"  {why}" for why in reasons(scenario))
     if missed := [_name(name) for name in scenario.not_measured if name in WORSE]:
         yield f"  neither side measured: {', '.join(missed)}"
     notes = [note for note in scenario.notes if note not in said_once]
     yield from (f"  note: {note}" for note in notes[:MOST_NOTES])
     if (more := len(notes) - MOST_NOTES) > 0:
         yield f"  and {more} further note{'s' if more > 1 else ''}: see --json"
+
+
+def shown(scenario: ScenarioFound) -> list[FigureFound]:
+    """The figures that matter, the worst first."""
+    return sorted((f for f in scenario.figures if f.verdict or _moved(f)), key=_rank)
 
 
 def _rank(figure: FigureFound) -> int:
@@ -75,7 +99,7 @@ def _moved(figure: FigureFound) -> bool:
     return at is not None and not at.within[0] <= 0 <= at.within[1]
 
 
-def _row(figure: FigureFound) -> tuple[str, ...]:
+def row(figure: FigureFound) -> tuple[str, ...]:
     return (
         figure.verdict or NOT_JUDGED,
         _name(figure.name),
@@ -124,25 +148,36 @@ def _within(found: ShiftFound | None, unit: Unit) -> str:
     return f"{_signed(found.within, unit)} ({found.coverage:.1%})"
 
 
-def _reasons(figures: Sequence[FigureFound]) -> Iterator[str]:
+def reasons(scenario: ScenarioFound) -> Iterator[str]:
     """Why something could not be decided: once for all figures of which it holds."""
-    reasons: dict[str, list[FigureFound]] = {}
-    for figure in figures:
+    found: dict[str, list[FigureFound]] = {}
+    for figure in shown(scenario):
         if figure.verdict is Verdict.INSUFFICIENT_EVIDENCE and figure.why:
-            reasons.setdefault(figure.why, []).append(figure)
-    judged = sum(figure.verdict is not None for figure in figures)
-    for why, of in reasons.items():
+            found.setdefault(figure.why, []).append(figure)
+    judged = sum(figure.verdict is not None for figure in scenario.figures)
+    for why, of in found.items():
         all_of_them = len(of) == judged > 1
         names = "all" if all_of_them else ", ".join(_name(figure.name) for figure in of)
-        yield f"  {names}: {why}{_enough(of)}"
+        yield f"{names}: {why}{_enough([f.needed for f in of if f.needed])}"
 
 
-def _enough(figures: Sequence[FigureFound]) -> str:
-    needed = [figure.needed for figure in figures if figure.needed]
+def _enough(needed: Sequence[Needed]) -> str:
     if not needed:
         return ""
+    ways = _cheapest(needed, "{} of each", "{} repeats of the run beside this baseline")
+    return f"; at least {' or '.join(ways)} could decide"
+
+
+def _cheapest(needed: Sequence[Needed], both: str, run: str) -> list[str]:
+    """How many repeats of what would do, what takes fewer trials first.
+
+    The run alone is not worth a word if it takes thrice as many as of each.
+    """
     of_run, of_each = max(n.of_run for n in needed), max(n.of_each for n in needed)
-    return f"; at least {of_run} repeats of the run could decide, or {of_each} of each"
+    if of_run > BEYOND * of_each:
+        return [both.format(of_each)]
+    ways = [run.format(of_run), both.format(of_each)]
+    return ways if of_run <= 2 * of_each else ways[::-1]
 
 
 def _apart(side: str, names: Sequence[str]) -> Iterator[str]:
@@ -150,21 +185,45 @@ def _apart(side: str, names: Sequence[str]) -> Iterator[str]:
         yield f"only in the {side}, so not compared: {', '.join(names)}"
 
 
-def _questions(count: int) -> str:
-    return f"{count} question{'' if count == 1 else 's'}"
+def questions(found: Comparison) -> str:
+    """For how many questions p is corrected."""
+    count = f"{found.questions} question{'' if found.questions == 1 else 's'}"
+    about = f" and {found.questions_together} about all scenarios" if found.together else ""
+    still = sum(
+        figure.verdict is not None and figure.p_smallest is not None and not _varies(figure)
+        for scenario in found.scenarios
+        for figure in scenario.figures
+    )
+    held = "; figures that never move are held to one more" if still else ""
+    return f"corrected for {count}{about}{held}"
 
 
-def _next(found: Comparison) -> Iterator[str]:
+def _varies(figure: FigureFound) -> bool:
+    """Whether any value surely differs from another by what counts."""
+    known = [at for at in (*figure.baseline.values, *figure.run.values) if at is not None]
+    return any(a[0] - b[1] > figure.least_effect for a in known for b in known)
+
+
+def next_step(found: Comparison) -> Iterator[str]:
+    """What to type now."""
     if found.verdict is Verdict.REGRESSION:
         yield f"next: drainwatch aggregate {found.run}"
         return
-    needed = [
+    if found.verdict is not Verdict.INSUFFICIENT_EVIDENCE:
+        return
+    counted = {name for each in found.together for name in each.scenarios}
+    needed = [each.needed for each in found.together if each.needed] + [
         figure.needed
         for scenario in found.scenarios
-        if scenario.verdict is Verdict.INSUFFICIENT_EVIDENCE
+        if scenario.verdict is Verdict.INSUFFICIENT_EVIDENCE and scenario.id not in counted
         for figure in scenario.figures
         if figure.needed
     ]
     if needed:
-        run, each = max(n.of_run for n in needed), max(n.of_each for n in needed)
-        yield f"next: measure the run with --dw-repeat {run}, or both with --dw-repeat {each}"
+        ways = _cheapest(needed, "both with --dw-repeat {}", "the run with --dw-repeat {}")
+        yield f"next: measure {', or '.join(ways)}"
+    elif found.left_out or any(NOT_MEASURED in (each.why or "") for each in found.together):
+        yield (
+            "next: what was not measured, and why, is told by: drainwatch aggregate "
+            f"{found.run} --markdown, and the same of {found.baseline}"
+        )

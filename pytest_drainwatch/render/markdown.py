@@ -15,7 +15,7 @@ from pytest_drainwatch.render.aggregate import fates, numbers, tallies
 
 # GitHub's limit, less what a workflow may write beside it.
 MOST_BYTES = 1_000_000
-_CUT = "\n*Cut here: longer than a job summary may be. All of it: `drainwatch aggregate`.*\n"
+_CUT = "\n*Cut here: longer than a job summary may be. All of it: `{}`.*\n"
 # What Markdown, HTML in it, or GitHub take for more than a letter: "@" and "#" make links.
 _ANYWHERE = r"[\\`*_\[\]<>#|~&@$^]|:(?=//)|(?<=\bwww)\."
 _IN_CELL = re.compile(_ANYWHERE)
@@ -25,7 +25,7 @@ _IN_LINE = re.compile(_ANYWHERE + r"|^[^a-zA-Z0-9]|^\d(?=\d*[.)](?:\s|$))")
 
 def show(found: Summary) -> str:
     """The whole, within the limit."""
-    return _cut("".join(line + "\n" for line in _lines(found)))
+    return cut("".join(line + "\n" for line in _lines(found)), "drainwatch aggregate")
 
 
 def text(said: object) -> str:
@@ -63,10 +63,10 @@ def _lines(found: Summary) -> Iterator[str]:
     if found.scenarios:
         yield "### Outcomes"
         yield ""
-        yield from _table(("scenario", "repeats", "flows", "ended"), _outcomes(found.scenarios))
+        yield from table(("scenario", "repeats", "flows", "ended"), _outcomes(found.scenarios))
         yield "### Lost"
         yield ""
-        yield from _table(("scenario", "what", "n", "min", "median", "max"), _lost(found.scenarios))
+        yield from table(("scenario", "what", "n", "min", "median", "max"), _lost(found.scenarios))
     told = [(one.id, said) for one in found.scenarios for said in one.disagreements]
     if told:
         yield "### Repeats disagree"
@@ -83,14 +83,15 @@ def _lines(found: Summary) -> Iterator[str]:
     if found.scenarios:
         yield "<details><summary>Times (ms since the trigger)</summary>"
         yield ""
-        yield from _table(
+        yield from table(
             ("scenario", "figure", "n", "min", "median", "max", "median is within, how surely"),
             _times(found.scenarios),
         )
         yield "</details>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Rows of anybody's text, and an empty line."""
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     yield from (f"| {' | '.join(cell(each) for each in row)} |" for row in rows)
@@ -130,10 +131,12 @@ def _within(found: MetricSummary) -> str:
     return f"{at.lo_ms:.1f} to {at.hi_ms:.1f}, {at.coverage:.2%}"
 
 
-def _cut(whole: str) -> str:
+def cut(whole: str, command: str) -> str:
+    """As much of it as GitHub shows, cut between lines; ``command`` shows all of it."""
+    said = _CUT.format(command)
     encoded = whole.encode()
     if len(encoded) <= MOST_BYTES:
         return whole
-    room = MOST_BYTES - len(_CUT.encode()) - len("\n</details>\n")
+    room = MOST_BYTES - len(said.encode()) - len("\n</details>\n")
     kept = encoded[: encoded.rfind(b"\n", 0, room) + 1].decode()
-    return kept + ("\n</details>\n" if "<details>" in kept else "") + _CUT
+    return kept + ("\n</details>\n" if "<details>" in kept else "") + said

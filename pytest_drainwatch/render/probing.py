@@ -179,10 +179,20 @@ def _about(prober: NewConnections) -> Iterator[str]:
         yield f"in order: {'; '.join(stretches)}"
     apart = [f"{number:,} {what}" for what, number in prober.results.items() if what in _NO_RESULT]
     if prober.missed_slots:
-        apart.append(f"{prober.missed_slots:,} slot(s) missed")
+        apart.append(f"{prober.missed_slots:,} slot(s) missed{_missed_where(prober)}")
     if apart:
         yield f"not among the attempts: {', '.join(apart)}"
     yield from prober.notes
+
+
+def _missed_where(prober: NewConnections) -> str:
+    """`` (120 of those every 5 ms)``; nothing where the recording does not tell."""
+    parts = [
+        f"{part.missed_slots:,} of those every {duration((part.interval_ns, part.interval_ns))}"
+        for part in prober.by_interval
+        if part.missed_slots and part.interval_ns is not None
+    ]
+    return f" ({', '.join(parts)})" if parts and len(prober.by_interval) > 1 else ""
 
 
 def _answers(found: AnsweredBy) -> str:

@@ -8,7 +8,7 @@ from pytest_drainwatch.core.repeats.document import MetricSummary, ScenarioSumma
 from pytest_drainwatch.core.repeats.metrics import Metric, Tally
 from pytest_drainwatch.core.repeats.summary import State, Summary
 from pytest_drainwatch.render.aggregate import between
-from pytest_drainwatch.render.text import table
+from pytest_drainwatch.render.text import plain, table
 
 COLUMNS = (
     "SCENARIO",
@@ -73,7 +73,8 @@ def _of(median: str, spread: str, seen: int, missing: int) -> str:
 
 
 def _bounded(said: Sequence[str]) -> list[str]:
-    shown = [text if len(text) <= WIDTH else text[: WIDTH - 1] + "…" for text in said[:MOST]]
+    lines = [plain(text) for text in said[:MOST]]
+    shown = [text if len(text) <= WIDTH else text[: WIDTH - 1] + "…" for text in lines]
     if len(said) > MOST:
         shown.append(f"… and {len(said) - MOST} more, in summary.json")
     return shown

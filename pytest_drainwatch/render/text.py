@@ -31,12 +31,20 @@ def duration(at: Bounds | None) -> str:
     return f"{low} to {high} {unit}" if lo < 0 else f"{low}–{high} {unit}"
 
 
+def plain(said: object) -> str:
+    """A line of anybody's text for a terminal: reports may be files from elsewhere, and control
+    characters move its cursor, or worse.
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in str(said))
+
+
 def table(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
 ) -> list[str]:
     """Rows in aligned columns, indented by two; the last column is cut at ``width``."""
     if not rows:
         return []
+    rows = [[plain(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

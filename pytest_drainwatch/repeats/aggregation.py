@@ -22,6 +22,7 @@ __all__ = [
     "aggregate",
     "dumps",
     "grouped",
+    "noted",
     "pooled",
     "read_repeats",
     "reports_below",
@@ -70,10 +71,14 @@ def pooled(folder: Path, name: str, found: Sequence[Found]) -> ScenarioSummary:
     """One scenario's repeats together. Raises
     :class:`~pytest_drainwatch.core.repeats.aggregate.PoolError`.
     """
+    notes = [*noted(found), *_void(folder, found[0].group)]
+    return pool(name, [one.repeat for one in found], notes)
+
+
+def noted(found: Sequence[Found]) -> list[str]:
+    """What must be known of these reports. What every repeat notes is noted once."""
     notes = [note for one in found for note in one.notes]
-    notes += [*_attempts(found), *_void(folder, found[0].group)]
-    # What every repeat notes is noted once.
-    return pool(name, [one.repeat for one in found], tuple(dict.fromkeys(notes)))
+    return list(dict.fromkeys([*notes, *_attempts(found)]))
 
 
 def dumps(found: Aggregate) -> str:

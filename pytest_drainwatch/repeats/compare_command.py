@@ -17,14 +17,16 @@ def register(subparsers: Any) -> None:
     )
     compare.add_argument("baseline", type=Path, metavar="A", help="a run: the baseline")
     compare.add_argument("compared", type=Path, metavar="B", help="the run held against it")
-    compare.add_argument("--json", action="store_true", help="for machines: all values, p, bounds")
+    printed = compare.add_mutually_exclusive_group()
+    printed.add_argument("--json", action="store_true", help="for machines: all values, p, bounds")
+    printed.add_argument("--markdown", action="store_true", help="for a job summary")
     compare.add_argument(
         "--fail-on",
         type=_verdicts,
         default=frozenset({"regression"}),
         metavar="VERDICTS",
         help="exit with 1 on these: regression (default), insufficient-evidence, or both with a "
-        "comma between them; never: none",
+        "comma between them (insufficient-evidence implies regression); never: none",
     )
     compare.add_argument(
         "--across",
@@ -45,7 +47,7 @@ def _verdicts(text: str) -> frozenset[str]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch.render.compare import show
+    from pytest_drainwatch.render import compare, compare_markdown
     from pytest_drainwatch.repeats.comparison import ComparisonError, against, dumps, failing
 
     try:
@@ -55,5 +57,5 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(dumps(found))
     else:
-        write(show(found))
+        write((compare_markdown if arguments.markdown else compare).show(found))
     return BROKEN if failing(found, arguments.fail_on) else DONE

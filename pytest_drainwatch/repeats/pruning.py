@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,10 +20,11 @@ _GOING = ".pruned-"
 _SLACK = timedelta(minutes=10)
 
 
-def prune(out: Path, keep: int, current: str) -> list[str]:
+def prune(out: Path, keep: int, current: str, spare: Collection[Path] = frozenset()) -> list[str]:
     """Keep the ``keep`` newest runs in ``out``, the ``current`` one among them.
 
-    Returns one line for each that could not go; raises nothing.
+    Those in which a path of ``spare`` lies stay beside them, such as a baseline. Returns one
+    line for each that could not go; raises nothing.
     """
     try:
         names = [path.name for path in out.iterdir()]
@@ -31,7 +33,8 @@ def prune(out: Path, keep: int, current: str) -> list[str]:
     except OSError as error:
         return [f"old runs stay: cannot look into {out}: {error.strerror}"]
     runs = [name for name in names if run_of(name) and _is_folder(out / name)]
-    old = sorted((name for name in runs if name != current), reverse=True)[max(keep - 1, 0) :]
+    others = sorted((name for name in runs if name != current), reverse=True)
+    old = [name for name in others[max(keep - 1, 0) :] if not _holds(out / name, spare)]
     problems = []
     for name in old:
         run = run_of(name)
@@ -43,6 +46,10 @@ def prune(out: Path, keep: int, current: str) -> list[str]:
         if run_of(name.removeprefix(_GOING)):
             problems += _delete(out / name)
     return problems
+
+
+def _holds(folder: Path, spare: Collection[Path]) -> bool:
+    return any(path.resolve().is_relative_to(folder.resolve()) for path in spare)
 
 
 def _remove(out: Path, name: str) -> list[str]:

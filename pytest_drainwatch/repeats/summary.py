@@ -12,13 +12,13 @@ from pytest_drainwatch.core.repeats.summary import Planned, Refused, Summary, su
 from pytest_drainwatch.recorder import write_atomic
 from pytest_drainwatch.repeats.aggregation import grouped, pooled
 from pytest_drainwatch.repeats.survey import Survey, survey
+from pytest_drainwatch.results import folder_name
 
 __all__ = [
     "Planned",
     "Summary",
     "SummaryError",
     "dumps",
-    "finish",
     "summarise",
     "write_summary",
 ]
@@ -28,20 +28,6 @@ FILE = "summary.json"
 
 class SummaryError(ValueError):
     """There is nothing to summarise; says what was expected."""
-
-
-def finish(run_folder: Path, planned: Sequence[Planned], *, quiet: bool) -> list[str]:
-    """The end of a run: writes its summary.json and returns what a person should read.
-
-    Never raises: what was measured is measured, and judged, whatever happens here.
-    """
-    from pytest_drainwatch.render.summary import lines
-
-    try:
-        found = write_summary(run_folder, planned)
-        return [] if quiet else lines(found)
-    except Exception as error:
-        return [f"{run_folder / FILE} could not be written: {error}"]
 
 
 def write_summary(run_folder: Path, planned: Sequence[Planned] = ()) -> Summary:
@@ -79,6 +65,7 @@ def summarise(folder: Path, planned: Sequence[Planned] = ()) -> Summary:
         scenarios=scenarios,
         refused=refused,
         unread=seen.unread,
+        folder_of=folder_name,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from bench.matrix import BLURRED, CANNOT, HOLDS, Spread, compare, iqr_ns, verdic
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.repeats.aggregate import Repeat
 from pytest_drainwatch.core.repeats.metrics import Metric, Reading
-from tests.cli.folders import measured
+from pytest_drainwatch.core.repeats.summary import Planned
+from pytest_drainwatch.repeats.summary import write_summary
+from tests.cli.folders import measured, recorded, void
 
 
 def repeats(metric: Metric, values_ms: Sequence[float | None]) -> list[Repeat]:
@@ -100,6 +103,50 @@ def test_a_folder_that_is_none_and_one_of_others(
     one, other = filled(tmp_path / "one"), filled(tmp_path / "other", "another")
     assert matrix.main(["--from", str(one), str(other)]) == CANNOT
     assert "expected the same ones" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("summarised", [True, False])
+def test_a_trial_that_was_not_measured_is_no_broken_promise(
+    side: int, summarised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [filled(tmp_path / name) for name in ("one", "other")]
+    recorded(folders[side] / "run", "drain-delete", "r03", void("no flows were answered"))
+    if summarised:
+        write_summary(folders[side] / "run")
+    assert matrix.main(["--from", *map(str, folders)]) == CANNOT
+    assert "r03 is void: no flows were answered" in capsys.readouterr().err
+
+
+def test_a_trial_that_never_began_is_none_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [filled(tmp_path / name) for name in ("one", "other")]
+    planned = [Planned(scenario="drain-delete", repeat=3, test="test_x[r03]")]
+    write_summary(folders[0] / "run", planned)
+    assert matrix.main(["--from", *map(str, folders)]) == CANNOT
+    assert "did not run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["environment.kernel", "config.drain_max_seconds"])
+def test_runs_of_other_conditions_are_refused(field: str) -> None:
+    def sides(value: str) -> dict[str, list[Repeat]]:
+        same = repeats(Metric.SIGTERM, [0, 0, 0])
+        return {"B": [replace(one, conditions={field: value}) for one in same]}
+
+    assert verdict(tuple(compare(sides("one"), sides("one"))), kept=True) == HOLDS
+    with pytest.raises(matrix.CannotMeasure, match=rf"{field} is 'one' in turn and 'other' side"):
+        list(compare(sides("one"), sides("other")))
+
+
+@pytest.mark.parametrize(
+    ("took_s", "judged", "holds"),
+    [(240.0, True, True), (240.1, True, False), (1300.0, False, None)],
+)
+def test_four_minutes_side_by_side(took_s: float, judged: bool, holds: bool | None) -> None:
+    told = matrix.wall_time("x", took_s, judged=judged)
+    assert told["holds"] is holds
+    assert (told["goal"] is None) is not judged
 
 
 def filled(folder: Path, name: str = "drain-delete") -> Path:

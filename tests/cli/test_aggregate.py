@@ -110,7 +110,7 @@ def test_the_table_says_what_the_numbers_really_are(arm: Path, capsys: Captured)
     (row,) = (line for line in said.splitlines() if "trigger_to_first_udp_terminal" in line)
     assert row.split() == [
         *("trigger_to_first_udp_terminal", "2/2", "2410", "2415", "2420"),
-        *("between", "1914", "and", "2415"),
+        *("between", "1914", "and", "2415", "1909", "to", "2420"),
     ]
     assert "holds the median of all such trials in 50.00%" in said
     assert said.count("500 ms grid") == 1

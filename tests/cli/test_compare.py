@@ -24,6 +24,7 @@ from pytest_drainwatch.repeats.comparison import (
     check_baseline,
     failing,
 )
+from tests.cli.folders import recorded, void
 from tests.core.trials import recording_of
 from tests.upstream import example
 from tests.upstream.example import MATRIX, needs_published
@@ -31,6 +32,7 @@ from tests.upstream.example import MATRIX, needs_published
 Captured = pytest.CaptureFixture[str]
 HOOK = PreStop(sleep_s=1)
 NONE_LOST = (0, 0, 0, 0, 0)
+EACH_NS = 5 * NS_PER_MS  # an attempt stands for so long
 MANY_LOST = (140, 138, 151, 133, 149)
 
 
@@ -50,7 +52,7 @@ def write_run(
         tried = NewConnections(
             prober="new-tcp",
             proto=Proto.TCP,
-            interval_ns=5 * NS_PER_MS,
+            interval_ns=EACH_NS,
             source=None,
             attempts=1960,
             failed=count,
@@ -91,11 +93,13 @@ def test_without_its_preStop_hook_it_is_worse(hooked: Path, bare: Path, capsys: 
     code, said = compared(hooked, bare, capsys)
     assert code == 1
     assert said.startswith(f"REGRESSION: {bare} against the baseline {hooked}\n")
-    (row,) = (line for line in said.splitlines() if "new_connections_failed" in line)
+    (row,) = (line for line in said.splitlines() if "new_connections_failed_for" in line)
     assert row.split() == [
-        *("regression", "new_connections_failed", "5", ":", "5", "0", "140", "+140"),
-        *("+133", "to", "+151", "(96.8%)"),
+        *("regression", "new_connections_failed_for", "5", ":", "5", "0", "ms", "700", "ms"),
+        *("+700", "ms", "+665", "to", "+755", "ms", "(96.8%)"),
     ]
+    (number,) = (line for line in said.splitlines() if " new_connections_failed " in line)
+    assert number.split()[:2] == ["(not", "judged)"]
     assert (
         "asked: config.pre_stop is {'sleep_seconds': 1} in the baseline and None in the run" in said
     )
@@ -117,25 +121,52 @@ def test_the_json_says_all_of_it(hooked: Path, bare: Path, capsys: Captured) -> 
     (scenario,) = found["scenarios"]
     assert (scenario["id"], scenario["repeats"]) == ("hook", [5, 5])
     assert [each["field"] for each in scenario["asked"]] == ["config.pre_stop"]
-    (it,) = (f for f in scenario["figures"] if f["name"] == "new_connections_failed")
-    assert it == {
+    assert found["questions_together"] == 1
+    flows, together = found["together"]
+    assert (flows["name"], flows["verdict"]) == ("target_flows_lost", "no-change")
+    assert together == {
         "name": "new_connections_failed",
-        "unit": "count",
+        "verdict": "regression",
+        "why": None,
+        "scenarios": ["hook"],
+        "moved": ["hook"],
+        "p": pytest.approx(2 / 252),
+        "p_corrected": pytest.approx(2 / 252 / 0.8),
+        "needed": None,
+    }
+    (it,) = (f for f in scenario["figures"] if f["name"] == "new_connections_failed_for_ms")
+    assert it == {
+        "name": "new_connections_failed_for_ms",
+        "unit": "ns",
         "verdict": "regression",
         "why": None,
         "baseline": {"values": [[0, 0]] * 5, "median": [0, 0], "not_measured": 0},
-        "run": {"values": [[n, n] for n in MANY_LOST], "median": [140, 140], "not_measured": 0},
+        "run": {
+            "values": [[n * EACH_NS] * 2 for n in MANY_LOST],
+            "median": [140 * EACH_NS] * 2,
+            "not_measured": 0,
+        },
         "shift": {
-            "median": [140, 140],
-            "within": [133, 151],
+            "median": [140 * EACH_NS] * 2,
+            "within": [133 * EACH_NS, 151 * EACH_NS],
             "coverage": pytest.approx(1 - 8 / 252),
         },
-        "least_effect": 0,
+        "least_effect": 20_000_000,
         "p": pytest.approx(2 / 252),
-        "p_corrected": pytest.approx(2 / 252),
+        # Its part of the level is 0.04 of 0.05.
+        "p_corrected": pytest.approx(2 / 252 / 0.8),
         "p_smallest": pytest.approx(2 / 252),
         "needed": None,
     }
+
+
+def test_it_can_be_a_job_summary(hooked: Path, bare: Path, capsys: Captured) -> None:
+    code, said = compared(hooked, bare, capsys, "--markdown")
+    assert code == 1
+    assert said.startswith("## Connections when a pod terminated: regression\n")
+    with pytest.raises(SystemExit) as left:
+        main(["compare", str(hooked), str(bare), "--markdown", "--json"])
+    assert left.value.code == 2
 
 
 def test_two_halves_of_one_run_differ_in_nothing(tmp_path: Path, capsys: Captured) -> None:
@@ -152,13 +183,55 @@ def test_too_few_repeats_say_how_many_would_do(
     code, said = compared(hooked, one, capsys)
     assert (code, said.partition(":")[0]) == (0, "INSUFFICIENT-EVIDENCE")
     assert "  all: 5 against 1 repeats reach p = 0.33 at best: too few" in said
-    # Three would do for the figure that moved; a further one may be found to move as well.
-    assert "next: measure the run with --dw-repeat 4, or both with --dw-repeat 5" in said
+    # Four would do for the figure that moved; a further one may be found to move as well.
+    assert "next: measure the run with --dw-repeat 5, or both with --dw-repeat 5" in said
     assert compared(hooked, one, capsys, "--fail-on", "insufficient-evidence")[0] == 1
     four = write_run(tmp_path / "four", (140, 138, 151, 133), pre_stop=None)
     assert compared(hooked, four, capsys)[0] == 1, "as was promised"
     same = write_run(tmp_path / "same", (0, 0, 0, 0))
     assert compared(hooked, same, capsys)[1].startswith("NO-CHANGE"), "and the other way"
+
+
+def test_trials_that_measured_nothing_are_no_pass(tmp_path: Path, capsys: Captured) -> None:
+    """Of five scenarios four have recordings and no report: nobody looked at them."""
+    here, there = tmp_path / "a", tmp_path / "b"
+    for name in "vwxyz":
+        write_run(here, NONE_LOST, scenario=name)
+        write_run(there, NONE_LOST, scenario=name)
+    assert compared(here, there, capsys)[1].startswith("NO-CHANGE")
+    for report_json in there.glob("[wxyz]/*/report.json"):
+        (report_json.parent / "recording.jsonl").write_text("")
+        report_json.unlink()
+    code, said = compared(here, there, capsys, "--fail-on", "insufficient-evidence")
+    assert (code, said.partition(":")[0]) == (1, "INSUFFICIENT-EVIDENCE")
+    assert f"not compared: scenario w: not one trial in {there} measured it (5 tried)" in said
+    assert "only in the baseline" not in said
+    assert "next: what was not measured, and why, is told by" in said
+    # Nor is it where the baseline lacks them.
+    assert compared(there, here, capsys)[1].startswith("INSUFFICIENT-EVIDENCE")
+
+
+@pytest.mark.parametrize("left", ["recording.jsonl", None])
+def test_void_trials_within_a_scenario_are_no_pass(
+    hooked: Path, tmp_path: Path, left: str | None, capsys: Captured
+) -> None:
+    half = write_run(tmp_path / "half", (0,) * 10)
+    assert compared(hooked, half, capsys)[1].startswith("NO-CHANGE")
+    for number in range(5, 10):
+        trial = half / "hook" / f"r{number:02}"
+        (trial / "report.json").unlink()
+        if left is not None:
+            recorded(tmp_path / "else", "hook", trial.name, void("no node was ready"))
+            shutil.copy(tmp_path / "else" / "hook" / trial.name / left, trial)
+    code, said = compared(hooked, half, capsys)
+    assert (code, said.partition(":")[0]) == (0, "INSUFFICIENT-EVIDENCE")
+    assert "not measured in 5 of 10 repeats of the run" in said
+    why = "is void: no node was ready" if left else "is unfinished: nothing was recorded"
+    assert f"run: hook/r05 {why}" in said
+    worse = write_run(tmp_path / "worse", [140] * 9, pre_stop=None)
+    (worse / "hook" / "r09").mkdir()
+    ten = write_run(tmp_path / "ten", [0] * 10)
+    assert compared(ten, worse, capsys)[0] == 1, "whatever the tenth was"
 
 
 def test_attempts_that_nobody_judged_are_in_the_bounds(
@@ -167,7 +240,7 @@ def test_attempts_that_nobody_judged_are_in_the_bounds(
     doubtful = write_run(tmp_path / "doubtful", NONE_LOST, lost=3)
     code, said = compared(hooked, doubtful, capsys)
     assert (code, said.partition(":")[0]) == (0, "INSUFFICIENT-EVIDENCE")
-    assert "0–3" in said
+    assert "0–150 ms" in said, "where they were is not known: perhaps where the plan is sparse"
     unknown = write_run(tmp_path / "unknown", NONE_LOST, lost=None)
     assert "not measured in 5 of 5 repeats of the run" in compared(hooked, unknown, capsys)[1]
 
@@ -232,7 +305,15 @@ def test_a_run_is_not_its_own_baseline(hooked: Path, tmp_path: Path, capsys: Cap
     latest = tmp_path / "latest"
     latest.symlink_to(hooked)
     assert main(["compare", str(latest), str(hooked)]) == 3
-    assert "are one folder" in capsys.readouterr().err
+    assert "hold the same reports (5 of them" in capsys.readouterr().err
+    # Nor is a part of it, nor a folder around it.
+    assert main(["compare", str(hooked), str(hooked / "hook")]) == 3
+    assert "hold the same reports (5 of them" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path), str(hooked)]) == 3
+    assert "hold the same reports" in capsys.readouterr().err
+    copy = tmp_path / "copy"
+    shutil.copytree(hooked, copy)
+    assert main(["compare", str(hooked), str(copy)]) == 0
     # What stands for a link is where it led when that was asked.
     assert check_baseline(latest) == hooked.resolve()
 
@@ -254,7 +335,9 @@ def test_verdicts_that_are_none(hooked: Path, bare: Path, text: str, capsys: Cap
 def test_what_pytest_asks(hooked: Path, bare: Path) -> None:
     found = against(hooked, bare)
     assert failing(found, frozenset({"regression"}))
-    assert not failing(found, frozenset({"insufficient-evidence"}))
+    # Who fails on what is not known fails on what is known to be worse.
+    assert failing(found, frozenset({"insufficient-evidence"}))
+    assert not failing(against(bare, hooked), frozenset({"regression", "insufficient-evidence"}))
     assert not failing(found, frozenset())
     with pytest.raises(ComparisonError, match="tcp_flow: no report has such a condition"):
         against(hooked, bare, ["tcp_flow"])

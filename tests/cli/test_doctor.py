@@ -34,6 +34,7 @@ OTHER = {
     "udp-rate": "1",
     "probe-interval": "0",
     "udp-probe-interval": "1ms",
+    "probe-sparse-every": "1",
     "settle": "0",
     "observe-timeout": "1s",
 }

@@ -14,7 +14,9 @@ from pytest_drainwatch import report
 from pytest_drainwatch.cli import main
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.repeats.summary import Planned, State, Summary
-from pytest_drainwatch.repeats.summary import SummaryError, finish, summarise, write_summary
+from pytest_drainwatch.render.summary import lines
+from pytest_drainwatch.repeats.summary import SummaryError, summarise, write_summary
+from pytest_drainwatch.results import folder_name
 from tests.cli import folders
 from tests.cli.folders import mark, measured, recorded, void
 from tests.upstream import example
@@ -174,6 +176,27 @@ def test_a_killed_trial_ran(run: Path) -> None:
     assert [entry.state for entry in found.trials] == ["unfinished", "unfinished"]
 
 
+@pytest.mark.parametrize("id", ["drain delete", ".hidden", "a/b", "x"])
+def test_a_trial_that_was_killed_before_its_first_line_is_listed_once(run: Path, id: str) -> None:
+    """Its folder's name is all there is, and that is not quite the scenario's."""
+    (run / folder_name(id) / "r00").mkdir(parents=True)
+    planned = [Planned(scenario=id, repeat=n, test=f"a.py::t[{n}]") for n in range(2)]
+    found = summarise(run, planned)
+    assert [(e.state, e.repeat) for e in found.trials] == [("unfinished", 0), ("not-run", 1)]
+
+
+def test_the_second_test_of_a_scenario_was_killed_before_its_first_line(run: Path) -> None:
+    measured(run, name="r00", test="a.py::t")
+    (run / "drain-delete" / "r00.2").mkdir()
+    planned = [Planned(scenario="drain-delete", repeat=0, test=f"a.py::{t}") for t in "tuv"]
+    found = summarise(run, planned)
+    assert [(e.state, e.test) for e in found.trials] == [
+        ("measured", "a.py::t"),
+        ("unfinished", None),
+        ("not-run", "a.py::v"),
+    ]
+
+
 def test_a_test_that_knows_itself_what_it_measures(run: Path) -> None:
     measured(run, test="a.py::t")
     planned = [Planned(scenario=None, repeat=0, test=f"a.py::{name}") for name in "tu"]
@@ -262,7 +285,7 @@ def test_a_run_without_a_folder(run: Path) -> None:
 
 def test_nothing_is_said_where_nothing_was_repeated_or_is_missing(run: Path) -> None:
     measured(run)
-    assert finish(run, [], quiet=False) == []
+    assert lines(write_summary(run)) == []
     assert read(run)["complete"]
 
 
@@ -270,20 +293,10 @@ def test_what_was_repeated_is_shown_and_what_is_missing_named(run: Path) -> None
     measured(run, name="r00")
     measured(run, name="r01")
     recorded(run, "drain-delete", "r02", void("no\nflows"))
-    told = "\n".join(finish(run, [], quiet=False))
+    told = "\n".join(lines(write_summary(run)))
     assert "drain-delete" in told
     assert "incomplete: 1 of 3 trials were not measured" in told
     assert "drain-delete/r02 is void: no flows" in told
-    assert finish(run, [], quiet=True) == []
-
-
-def test_a_failure_at_the_end_is_one_line(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    (line,) = finish(blocked, [], quiet=False)
-    assert "could not be written" in line
-    (line,) = finish(blocked, [Planned(scenario="a", repeat=0, test="t")], quiet=True)
-    assert "could not be written" in line
 
 
 # --- the command ---------------------------------------------------------------------------

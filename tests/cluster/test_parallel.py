@@ -156,3 +156,30 @@ def test_a_worker_that_is_killed_loses_its_trial_and_nothing_else(
     assert (run / scenario / number / "recording.jsonl").exists()
     assert not list(run.glob(".*")), "nor is the plan left"
     assert not left_behind(tmp_path)
+
+
+def test_a_controller_that_is_terminated_sums_up_and_leaves_nothing(
+    parallel: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    """As CI systems end a job: a SIGTERM to the process that was started, and to no worker."""
+    _, _, said = settling(parallel)
+    pids = [int(path.read_text()) for path in tmp_path.glob("gw*")]
+    traces = [Traces.of_owner(pid) for pid in pids]
+    assert len(traces) == 2
+    parallel.send_signal(signal.SIGTERM)
+    rest, _ = parallel.communicate(timeout=60)
+    output = "".join(said) + rest
+    print(output)
+    assert parallel.returncode == pytest.ExitCode.INTERRUPTED
+
+    def left() -> list[str]:
+        return [trace for each in traces for trace in each.left()]
+
+    assert host.eventually(lambda: not left(), within_s=30), left()
+    (run,) = (path for path in tmp_path.glob("results/2*") if not path.is_symlink())
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["complete"] is False
+    assert len(summary["trials"]) == 4
+    assert "incomplete: " in output
+    assert not list(run.glob(".*")), "nor is the plan left"
+    assert not left_behind(tmp_path)

@@ -54,6 +54,15 @@ def test_the_newest_stay_and_the_current_one_counts(tmp_path: Path, keep: int, d
     assert names(tmp_path) == [path.name for path in runs[-min(keep, 4) :]]
 
 
+def test_a_run_that_is_needed_still_stays_beside_the_newest(tmp_path: Path, dead: int) -> None:
+    runs = [run(tmp_path, number, dead) for number in range(5)]
+    (tmp_path / "link").symlink_to(runs[1])
+    spare = frozenset({runs[0], tmp_path / "link" / "drain", tmp_path / "elsewhere"})
+    assert prune(tmp_path, 2, runs[-1].name, spare) == []
+    stay = {path.name for path in (runs[0], runs[1], runs[3], runs[4])}
+    assert {path.name for path in tmp_path.iterdir()} == stay | {"link"}
+
+
 def test_the_current_run_stays_even_if_it_is_the_oldest(tmp_path: Path, dead: int) -> None:
     """A clock may have been set back."""
     current, _, newest = (run(tmp_path, number, dead) for number in range(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 
 from pytest_drainwatch import environment, targets
 from pytest_drainwatch import trial as conductor
+from pytest_drainwatch.beside import Beside
+from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.mechanism.occasion import Occasion
@@ -19,8 +23,9 @@ from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.core.scenario import Affinity, App, Flows, Scenario, Service, Trigger
 from pytest_drainwatch.flows.ask import NobodyAnswered
+from pytest_drainwatch.flows.config import AgentConfig
 from pytest_drainwatch.preflight.check import Check
-from pytest_drainwatch.stage import HARNESS_FAILURES
+from pytest_drainwatch.stage import HARNESS_FAILURES, Stage
 from pytest_drainwatch.trial import Trial
 from pytest_drainwatch.trigger import Pod
 from pytest_drainwatch.way import Way
@@ -50,14 +55,13 @@ class Seen:
         return {"slice-1": {"endpoints": [{"uid": "uid-1", "ready": True}]}}
 
 
-@pytest.mark.parametrize(("period_ms", "held_s"), [(None, 2), (1000, 2), (40_000, 80)])
-def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period_ms: int | None, held_s: float
-) -> None:
-    waits: dict[str, float] = {}
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """A deployment of one pod that is ready at once; how long each check would be waited for."""
+    found: dict[str, float] = {}
 
     def require(check: Callable[[], Check], *_: object, timeout_s: float, **__: object) -> None:
-        waits[check().name] = timeout_s
+        found[check().name] = timeout_s
 
     nothing: Any = SimpleNamespace(address="", tcp=1, udp=2, sources=(), note=None)
     monkeypatch.setattr(conductor, "Watch", Seen)
@@ -67,14 +71,101 @@ def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
     monkeypatch.setattr(conductor, "join_logs", lambda *_: None)
     log = SimpleNamespace(pod="pod-1", started=True, problem=None, ended=False)
     monkeypatch.setattr(conductor, "LogFollower", lambda *_: log)
-    deployed = stage(tmp_path)
+    monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
+    return found
+
+
+def deployed_on(provider: str, folder: Path, period_ms: int | None = None) -> Stage:
+    deployed = stage(folder)
     facts = SimpleNamespace(min_sync_period_ms=period_ms)
-    cluster: Any = SimpleNamespace(provider="existing", facts=lambda: facts)
+    cluster: Any = SimpleNamespace(provider=provider, facts=lambda: facts)
     deployed.cluster = cluster
+    return deployed
+
+
+@pytest.mark.parametrize(("period_ms", "held_s"), [(None, 2), (1000, 2), (40_000, 80)])
+def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
+    tmp_path: Path, waits: dict[str, float], period_ms: int | None, held_s: float
+) -> None:
+    deployed = deployed_on("existing", tmp_path, period_ms)
     with conductor.deploy(deployed):
         pass
     deployed.recorder.close()
     assert waits["service-endpoint-stable"] == conductor.ENDPOINT_TIMEOUT_S + held_s
+
+
+@pytest.mark.parametrize("provider", ["embedded", "existing"])
+def test_deployments_on_this_machine_take_turns(
+    provider: str, tmp_path: Path, waits: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DW_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(DEPLOYMENTS, "at_once", lambda: 1)
+    applied = threading.Event()
+    monkeypatch.setattr(probe, "apply", lambda *_: applied.set())
+    deployed = deployed_on(provider, tmp_path)
+
+    left: list[str] = []
+
+    def deploy() -> None:
+        with conductor.deploy(deployed):
+            left.extend(DEPLOYMENTS.tickets())
+
+    worker = threading.Thread(target=deploy, daemon=True)
+    with DEPLOYMENTS.turn(lambda _: None):
+        worker.start()
+        if provider == "embedded":
+            until = time.monotonic() + 10
+            while len(DEPLOYMENTS.tickets()) < 2 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert not applied.wait(0.3), "somebody else has the turn"
+        else:
+            assert applied.wait(10), "its pods start elsewhere"
+    worker.join(10)
+    deployed.recorder.close()
+    assert applied.is_set()
+    if provider == "embedded":
+        assert left == [], "given back once the pods are ready, and not held for the trial"
+
+
+def test_a_row_that_cannot_be_written_voids_and_names_the_way_out(
+    tmp_path: Path, waits: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DW_STATE", str(tmp_path / "state"))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "deployments").touch()
+    deployed = deployed_on("embedded", tmp_path)
+    with pytest.raises(conductor.TrialVoid, match="DW_STATE=FOLDER"), conductor.deploy(deployed):
+        pass
+
+
+@pytest.mark.parametrize(("provider", "agents"), [("embedded", 6), ("kind", 1), ("existing", 1)])
+def test_where_trials_take_turns_one_agent_is_at_work(
+    provider: str, agents: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "6")
+    started: list[AgentConfig] = []
+
+    class Refuses(Exception):
+        """Nothing beyond the configuration is looked at."""
+
+    def start(command: object, config: AgentConfig) -> None:
+        started.append(config)
+        raise Refuses
+
+    monkeypatch.setattr(conductor, "FlowAgent", start)
+    monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
+    monkeypatch.setattr(conductor, "require", lambda *_, **__: None)
+    way = Way(command=list, sources=(), address="192.0.2.1", tcp=1, udp=2)
+    ready: Any = SimpleNamespace(
+        stage=deployed_on(provider, tmp_path),
+        way=way,
+        watch=None,
+        target=SimpleNamespace(pod=Pod(name="a", uid="1")),
+    )
+    with pytest.raises(Refuses), conductor.hold(ready):
+        pass
+    ready.stage.recorder.close()
+    assert [config.agents for config in started] == [agents]
 
 
 @pytest.mark.parametrize(
@@ -133,8 +224,9 @@ def test_an_interrupt_of_the_last_look_is_recorded_as_one(
     )
     accepted: Any = SimpleNamespace(targets=())
     evidence: Any = SimpleNamespace(observed=hangs)
+    here.provider = "existing"
     with pytest.raises(KeyboardInterrupt):
-        conductor._observe(held, accepted, evidence)
+        conductor._observe(held, accepted, evidence, Beside(trial))
     last = loads((tmp_path / "recording.jsonl").read_text()).observations[-1]
     assert last.event is Event.INTERRUPTED
     assert last.data == {"phase": "observe", "signal": sent}

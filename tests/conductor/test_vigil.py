@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -21,6 +21,19 @@ class Agent:
     said: AgentStatus
 
     def status(self) -> AgentStatus:
+        return self.said
+
+
+@dataclass
+class Served(Agent):
+    """Each time it is asked one more new connection was answered, in all probers."""
+
+    def status(self) -> AgentStatus:
+        probers = {
+            name: replace(prober, answered=prober.answered + 1)
+            for name, prober in self.said.probers.items()
+        }
+        self.said = replace(self.said, probers=probers)
         return self.said
 
 
@@ -63,7 +76,7 @@ def test_a_flow_that_ends_or_falters_voids(said: AgentStatus) -> None:
 
 
 def seconds_until_over(
-    said: AgentStatus,
+    said: AgentStatus | Agent,
     monkeypatch: pytest.MonkeyPatch,
     *,
     verb: Trigger = Trigger.DELETE,
@@ -75,7 +88,7 @@ def seconds_until_over(
     monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
     over = vigil.all_over(
         Watch(),  # type: ignore[arg-type]
-        Agent(said),  # type: ignore[arg-type]
+        said if isinstance(said, Agent) else Agent(said),  # type: ignore[arg-type]
         verb,
         {"uid"},
         everybody=everybody,
@@ -159,7 +172,35 @@ def test_new_connections_that_failed_must_have_been_answered_for_a_while(
 ) -> None:
     prober = ProberStatus(attempts=100, answered=90, failed=failures, finished=90 + failures + ours)
     said = AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
-    assert seconds_until_over(said, monkeypatch, verb=verb) == seconds
+    assert seconds_until_over(Served(said), monkeypatch, verb=verb) == seconds
+
+
+@pytest.mark.parametrize("name", ["tcp-new", "udp-new"])
+def test_seldom_tried_ones_must_have_been_answered_too(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No new failure for two seconds is no answer where one is tried every five."""
+    fine = ProberStatus(attempts=100, answered=100, finished=100)
+    failing = ProberStatus(attempts=100, answered=93, failed=7, finished=100)
+    probers = {**dict.fromkeys(("tcp-new", "udp-new"), fine), name: failing}
+    said = AgentStatus(tcp=ProtoStatus(ended=10), probers=probers)
+    limit = vigil.RECOVERY_NS / NS_PER_S
+    assert seconds_until_over(said, monkeypatch) == limit, "and not for ever"
+    assert seconds_until_over(said, monkeypatch, verb=Trigger.SCALE) == 1.0
+
+    class Seldom(Agent):
+        """An answer every five seconds; it is asked every quarter of one (or oftener)."""
+
+        asked = 0
+
+        def status(self) -> AgentStatus:
+            self.asked += 1
+            answered = replace(failing, answered=93 + self.asked // 20)
+            return replace(self.said, probers={**probers, name: answered})
+
+    over_after = seconds_until_over(Seldom(said), monkeypatch)
+    assert over_after is not None
+    assert 2.0 < over_after < 6.0
 
 
 def test_a_replacement_that_never_comes_is_not_awaited_for_ever(

@@ -285,6 +285,27 @@ def test_a_pod_that_went_unready_before_anybody_told_it_to_end_degrades() -> Non
     assert degraded(*back)[0].startswith("1 pod(s)"), "where only its endpoint was seen"
 
 
+def test_stalls_of_an_agent_that_waited_for_its_turn_like_anybody_degrade() -> None:
+    def degraded(scheduler: str, *stalls: tuple[float, float]) -> tuple[str, ...]:
+        started = s.client(Event.AGENT_STARTED, "", s.at(-9000), scheduler=scheduler)
+        passed = Observation(
+            source=Source.ORCHESTRATOR, event=Event.PREFLIGHT_PASSED, at=s.at(-6000)
+        )
+        late = [
+            s.client(Event.AGENT_STALLED, "", s.at(lo, hi), late_ns=s.ns(hi) - s.ns(lo))
+            for lo, hi in stalls
+        ]
+        told = s.recording([s.accepted()], s.cluster(), prober(tries(-500, 200)),
+                           [started, passed], late)  # fmt: skip
+        return derive(told).trial.degraded
+
+    (line,) = degraded("other", (-500, -470), (200, 260))
+    assert "no real-time priority (scheduler other) and stalled 2 time(s), for 60 ms" in line
+    assert degraded("other") == ()
+    assert degraded("rr", (200, 260)) == (), "rare, and shown as what it is"
+    assert degraded("other", (-8000, -7900)) == (), "while it dialled"
+
+
 def test_attempts_that_failed_before_the_trigger_degrade() -> None:
     report = trial(tries(-500, 3, Result.REFUSED), tries(-400, 100))
     assert report.degraded == (

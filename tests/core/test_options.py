@@ -8,9 +8,9 @@ import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.scenario import App, ClusterNeeds, Flows, ProxyMode, Scenario
-from pytest_drainwatch.option_values import parse_duration_ns
+from pytest_drainwatch.option_values import fields, parse_duration_ns
 from pytest_drainwatch.options import Option, OptionError
-from pytest_drainwatch.settings import Settings, resolve
+from pytest_drainwatch.settings import Settings, idle, resolve
 
 
 def given(**values: str) -> Settings:
@@ -147,6 +147,8 @@ def test_an_interval_of_0_turns_a_prober_off_and_none_given_leaves_it() -> None:
     assert given().apply(both) == both
     off = given(probe_interval="0", udp_probe_interval="0ms").apply(both).flows
     assert (off.probe_interval_ns, off.udp_probe_interval_ns) == (None, None)
+    sparse = given(probe_sparse_every="7").apply(both).flows
+    assert (sparse.probe_sparse_every, both.flows.probe_sparse_every) == (7, None)
     slower = given(probe_interval="20ms").apply(both).flows
     assert (slower.probe_interval_ns, slower.udp_probe_interval_ns) == (20 * NS_PER_MS, NS_PER_S)
 
@@ -160,8 +162,29 @@ def test_an_interval_of_0_turns_a_prober_off_and_none_given_leaves_it() -> None:
     ],
 )
 def test_which_verdicts_fail_a_run(text: str, verdicts: set[str]) -> None:
-    assert given(fail_on=text).fail_on == verdicts
+    assert given(fail_on=text, baseline="before").fail_on == verdicts
     assert given().fail_on == {"regression"}
+
+
+@pytest.mark.parametrize("name", ["fail_on", "across"])
+def test_what_is_about_a_baseline_needs_one(name: str) -> None:
+    asked = {name: "regression"}
+    with pytest.raises(OptionError, match=r"none was given; expected --dw-baseline=DIR beside it"):
+        given(**asked)
+    in_an_ini = resolve({"ini": lambda option: asked.get(option.name.replace("-", "_"))})
+    assert idle(in_an_ini) == [name.replace("_", "-")]
+    assert idle(given(baseline="before", **asked)) == []
+
+
+@pytest.mark.parametrize("text", ["", ",", "a,,b", "a b", "--dw/x"])
+def test_conditions_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected conditions with commas"):
+        fields(text)
+
+
+def test_conditions_that_may_differ() -> None:
+    asked = given(across="environment.kubernetes_version, cpus", baseline="before")
+    assert asked.across == {"environment.kubernetes_version", "cpus"}
 
 
 @pytest.mark.parametrize("where", [{"cluster": "existing"}, {"kubeconfig": "/some/where"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_drainwatch.core.interval import NS_PER_S, Interval
 from pytest_drainwatch.core.plan import AFTER_NS, BEFORE_NS, dense_stretches
 from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
-from pytest_drainwatch.core.scenario import App, Behavior, Pid1, PreStop, Scenario
+from pytest_drainwatch.core.scenario import App, Behavior, ClusterNeeds, Pid1, PreStop, Scenario
 
 
 def seconds(scenario: Scenario) -> list[tuple[float, float]]:
@@ -58,6 +59,16 @@ def app(behavior: Behavior, grace_s: int, drain_s: int = 25, **more: object) -> 
 )
 def test_the_stretches_of_a_scenario(scenario: Scenario, dense: list[tuple[float, float]]) -> None:
     assert seconds(scenario) == dense
+
+
+def test_a_late_replacement_and_a_slow_kube_proxy_are_known_beforehand() -> None:
+    """New connections fail for that long, and the edge of it is what is asked for."""
+    late = app(Behavior.DRAIN, 30, ready_after_s=10)
+    assert seconds(late) == [(-0.5, 16), (24.5, 37)]
+    slow = replace(app(Behavior.DRAIN, 60, 20), cluster=ClusterNeeds(min_sync_period_ms=10_000))
+    assert seconds(slow) == [(-0.5, 16), (19.5, 35), (59.5, 77)]
+    both = replace(late, cluster=ClusterNeeds(min_sync_period_ms=3000))
+    assert seconds(both) == [(-0.5, 19), (24.5, 40)]
 
 
 @given(

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.repeats.rank import (
+    MOST_VALUES,
+    as_high_together,
     as_high_untied,
     rank_sum,
     repeats_of_b,
@@ -18,6 +20,8 @@ from pytest_drainwatch.core.repeats.rank import (
     shift_rank,
     smallest_p,
     smallest_p_among,
+    stratum,
+    stratum_untied,
 )
 
 # A busy machine is no counterexample.
@@ -175,6 +179,54 @@ def test_the_coverage_is_that_of_all_orders(n_a: int, n_b: int) -> None:
         inside += apart[found.rank - 1] < 0 < apart[-found.rank]
         every += 1
     assert Fraction(inside, every) == found.coverage >= Fraction(7, 10)
+
+
+def test_samples_whose_distribution_would_take_minutes_are_refused() -> None:
+    half = MOST_VALUES // 2
+    assert rank_sum(range(half), range(half, 2 * half)).as_high == Fraction(1, comb(2 * half, half))
+    with pytest.raises(ValueError, match=f"samples of {MOST_VALUES + 1} values together"):
+        rank_sum(range(half), range(half, 2 * half + 1))
+    # How many would be needed can be told without it.
+    assert repeats_of_b(1, Fraction(1, 5000)) == 9999
+
+
+strata = st.lists(st.tuples(st.lists(st.integers(0, 4), min_size=1, max_size=3), few), max_size=3)
+
+
+@unhurried
+@given(strata, st.booleans())
+def test_several_strata_are_what_sharing_out_each_gives(
+    pairs: list[tuple[list[int], list[int]]], reverse: bool
+) -> None:
+    """Every way for each of them, and their rank sums added up."""
+    if reverse:
+        pairs = [(b, a) for a, b in pairs]
+    sums, seen = [0], 0
+    for a, b in pairs:
+        pooled = [*a, *b]
+        ranks = [midrank_doubled(pooled, value) for value in pooled]
+        seen += sum(ranks[len(a) :])
+        own = [sum(ranks[at] for at in c) for c in combinations(range(len(pooled)), len(b))]
+        sums = [so_far + each for so_far in sums for each in own]
+    expected = Fraction(sum(each >= seen for each in sums), len(sums))
+    assert as_high_together([stratum(a, b) for a, b in pairs]) == expected
+
+
+@unhurried
+@given(few, few)
+def test_one_stratum_is_the_test_itself(a: list[int], b: list[int]) -> None:
+    assert as_high_together([stratum(a, b)]) == rank_sum(a, b).as_high
+
+
+@unhurried
+@given(st.integers(1, 4), st.integers(1, 4), st.data())
+def test_strata_of_pairs_are_those_without_ties(n_a: int, n_b: int, data: st.DataObject) -> None:
+    pairs = data.draw(st.integers(0, n_a * n_b))
+    one = stratum_untied(n_a, n_b, pairs)
+    assert as_high_together([one]) == as_high_untied(n_a, n_b, pairs)
+    assert one.highest == one.lowest == Fraction(1, comb(n_a + n_b, n_b))
+    mixed = [one, stratum([0, 0, 1], [0, 1])]
+    assert as_high_together(mixed) == as_high_together(mixed[::-1])
 
 
 def test_empty_samples_are_refused() -> None:

@@ -19,6 +19,7 @@ from pytest_drainwatch.core.probing.binomial import rate_bounds
 from pytest_drainwatch.core.probing.document import Doubt, NewConnections
 from pytest_drainwatch.core.probing.judge import new_connections
 from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
+from pytest_drainwatch.core.probing.planned import Plan
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.scenario import Flows, Scenario, ScenarioError
 from pytest_drainwatch.core.stall import NO_STALLS
@@ -41,13 +42,49 @@ def counted(answered: int, failed: int, unknown: int = 0) -> counts.Counts:
 def test_one_density_is_the_exact_interval(
     answered: int, failed: int, unknown: int, lost: int
 ) -> None:
-    found = counts.rate({EVERY: counted(answered, failed, unknown)}, lost)
+    found = counts.rate({EVERY: counted(answered, failed, unknown)}, lost, sparsest=EVERY)
     if answered + failed + unknown + lost == 0:
         assert found is None
     else:
         assert found is not None
         wanted = rate_bounds(failed, answered + failed, unknown=unknown + lost)
         assert (found.low, found.high) == wanted
+
+
+@pytest.mark.parametrize(
+    ("counted_there", "planned"), [((100, 0), {}), ((100, 0), {1: 100, EVERY: 1}), ((0, 0), {})]
+)
+def test_a_lost_one_may_have_stood_for_more_time_than_any_that_is_left(
+    counted_there: tuple[int, int], planned: dict[int, int]
+) -> None:
+    """100 dense ones were answered; the lost one was sparse, and failed: 10 of 110."""
+    found = counts.rate({1: counted(*counted_there)}, 1, planned=planned, sparsest=EVERY)
+    assert found is not None
+    assert found.low == 0
+    assert found.high > 10 / 110
+    dense = counts.rate({1: counted(100, 0)}, 1)
+    assert dense is not None
+    assert dense.high == rate_bounds(0, 100, unknown=1)[1], "where nothing was sparse"
+
+
+@pytest.mark.parametrize("tried", [1.0, 0.5, 0.1])
+def test_slots_that_were_missed_stand_for_their_time(tried: float) -> None:
+    """Ten seconds of 5 ms, half of them failing, and forty of 50 ms: a tenth of the time."""
+    half = round(1000 * tried)
+    both = {1: counted(half, half), EVERY: counted(800, 0)}
+    found = counts.rate(both, 0, planned={1: 2000, EVERY: 800})
+    assert found is not None
+    assert found.low < 0.1 < found.high
+    blind = counts.rate(both, 0)
+    assert blind is not None
+    assert (blind.low < 0.1 < blind.high) == (tried == 1), "by attempts alone it is not in it"
+
+
+def test_where_everything_was_missed_nothing_is_known() -> None:
+    found = counts.rate({1: counted(2000, 0)}, 0, planned={1: 2000, EVERY: 300})
+    assert found is not None
+    assert found.high > 0.6
+    assert counts.rate({}, 0, planned={1: 2000}) is None
 
 
 def test_dense_parts_do_not_weigh_more_than_their_time() -> None:
@@ -71,6 +108,7 @@ def test_of_none_that_failed_the_sparse_part_says_less() -> None:
 
 
 @settings(deadline=None)
+@example(dense=(100, 0, 0), sparse=(0, 0, 0), lost=1, split=0, failing=1)
 @given(
     dense=st.tuples(COUNT, COUNT, st.integers(0, 20)),
     sparse=st.tuples(COUNT, COUNT, st.integers(0, 20)),
@@ -86,14 +124,12 @@ def test_the_rate_holds_whatever_became_of_those_that_are_not_known(
     failing: int,
 ) -> None:
     """The share of the time, had all been known: any unknown may have failed, and been of any."""
-    found = counts.rate({1: counted(*dense), EVERY: counted(*sparse)}, lost)
+    found = counts.rate({1: counted(*dense), EVERY: counted(*sparse)}, lost, sparsest=EVERY)
     if sum(dense) + sum(sparse) + lost == 0:
         assert found is None
         return
     assert found is not None
     assert 0 <= found.low <= found.high <= 1
-    if not sum(dense) or not sum(sparse):
-        return  # of one density: the exact interval
     lost_dense = min(split, lost)
     weight, failed = 0, 0
     for (answered, bad, unknown), every, more in (
@@ -187,12 +223,12 @@ def read(slots: Sequence[int], begun: Sequence[int], every: int, late_ns: int) -
 # --- what the report says -------------------------------------------------------------
 
 
-def judged(*parts: Sequence[object]) -> NewConnections:
+def judged(*parts: Sequence[object], **more: Any) -> NewConnections:
     around = Surroundings(
         t0_ns=s.ns(0), targets={}, workload=frozenset({s.OLD}), names={}, all_pods_known=True,
         stalls=NO_STALLS,
     )  # fmt: skip
-    (found,) = new_connections(all_tried(prober(*parts), around), around)  # type: ignore[arg-type]
+    (found,) = new_connections(all_tried(prober(*parts, **more), around), around)  # type: ignore[arg-type]
     return found
 
 
@@ -217,6 +253,47 @@ def test_of_one_density_nothing_is_weighed() -> None:
     (only,) = found.by_interval
     assert (only.attempts, only.failed, only.failure_rate) == (800, 400, found.failure_rate)
     assert not any("apart" in note for note in found.notes)
+
+
+def test_the_report_weighs_by_the_plan_since_t0() -> None:
+    """Half of the dense slots were missed, and those before t = 0 do not count."""
+    parts = (
+        tries(-1000, 20, every=EVERY),
+        tries(0, 200, Result.REFUSED),
+        tries(2000, 200, every=EVERY),
+    )
+    plan = [(-1000, -500, EVERY, 0), (-500, 2000, 1, 300), (2000, 12_000, EVERY, 0)]
+    found = judged(*parts, missed=300, stretches=plan)
+    shown = [(one.attempts, one.planned_slots, one.missed_slots) for one in found.by_interval]
+    assert shown == [(200, 400, 300), (200, 200, 0)]
+    assert found.failure_rate is not None
+    assert found.failure_rate.low < 2 / 12 < found.failure_rate.high
+    assert any("300 slot(s) were missed: failure_rate takes" in note for note in found.notes)
+    older = judged(*parts, missed=300)
+    assert older.failure_rate is not None
+    assert older.failure_rate.high < 2 / 12, "one second of eleven"
+    assert [one.planned_slots for one in older.by_interval] == [None, None]
+    assert any("does not tell where" in note for note in older.notes)
+
+
+@pytest.mark.parametrize("wrong", [(5, 4, 1, 0), (0, 9, 0, 0), (0, 9, True, 0), (0, 9, None, 0)])
+def test_a_plan_that_cannot_be_one_is_none(wrong: Any) -> None:
+    found = judged(tries(0, 400), stretches=[(-1000, 2000, 1, 0), wrong])
+    assert [one.planned_slots for one in found.by_interval] == [None]
+
+
+@given(
+    lo=st.integers(-50, 500), width=st.integers(0, 500), cut=st.integers(-50, 1000),
+    every=st.integers(1, 12),
+)  # fmt: skip
+def test_slots_are_counted_once_each(lo: int, width: int, cut: int, every: int) -> None:
+    stretch = {"at": [lo, lo + width], "every": every, "missed_slots": 0}
+    plan = Plan.read([stretch], epoch_ns=7, period_ns=5)
+    assert plan is not None
+    slots = [t for n in range(0, 400, every) if lo <= (t := 7 + 5 * n) < lo + width]
+    assert sum(plan.since(cut).values()) == sum(t >= cut for t in slots)
+    apart = [Interval(lo, max(lo, cut)), Interval(max(lo, cut), lo + width + max(0, cut))]
+    assert sum(plan.slots(apart).values()) == len(slots)
 
 
 # --- what a scenario asks for ---------------------------------------------------------

@@ -14,10 +14,10 @@ from pytest_drainwatch.core.document import FlowReport, Report
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing
+from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing, TriedEvery
 from pytest_drainwatch.core.repeats.aggregate import PoolError, pool
 from pytest_drainwatch.core.repeats.metrics import OwnMetric, Tally
-from pytest_drainwatch.core.repeats.repeat import failing, repeat, tallies
+from pytest_drainwatch.core.repeats.repeat import conditions, failed_for, failing, repeat, tallies
 from pytest_drainwatch.core.scenario import Scenario
 from tests.core.trials import recording_of
 
@@ -124,6 +124,59 @@ def test_for_how_long_new_connections_failed() -> None:
     assert failing([prober()]).keys() == {OwnMetric.NEW_TCP_FAILING}, "none of UDP were tried"
     both = failing([prober(Proto.UDP, observed_failing=span(1, 2)), prober()])
     assert both[OwnMetric.NEW_UDP_FAILING] != both[OwnMetric.NEW_TCP_FAILING]
+
+
+def every(interval_ms: int, attempts: int, failed: int, **more: int) -> TriedEvery:
+    return TriedEvery(
+        interval_ns=interval_ms * NS_PER_MS,
+        attempts=attempts,
+        failed=failed,
+        not_judged=more.pop("not_judged", 0),
+        failure_rate=None,
+        **more,
+    )
+
+
+def for_ms(*probers: NewConnections, sparse_ms: float | None = None) -> tuple[float, float] | None:
+    trial = replace(
+        of((), *probers).trial, config={"probe_sparse_interval_ms": sparse_ms, "access": "x"}
+    )
+    reading = failed_for(replace(WHOLE, trial=trial))[OwnMetric.NEW_FAILED]
+    if reading is None:
+        return None
+    assert reading.within is not None
+    assert reading.shown_ns == reading.within.lo, "surely so long"
+    return reading.within.lo / NS_PER_MS, reading.within.hi / NS_PER_MS
+
+
+def test_for_how_long_in_all_new_connections_failed() -> None:
+    assert failed_for(of(())) == {}
+    assert for_ms(prober()) == (0, 0)
+    assert for_ms(prober(failed=7)) == (35, 35), "one density: of before there were two"
+    dense = prober(by_interval=(every(20, 400, 110), every(100, 180, 0)))
+    sparse = prober(by_interval=(every(20, 400, 0), every(100, 180, 50)))
+    assert (for_ms(dense), for_ms(sparse)) == ((2200, 2200), (5000, 5000))
+    both = prober(by_interval=(every(20, 400, 1), every(100, 180, 1)))
+    assert for_ms(both, prober(Proto.UDP, failed=2)) == (130, 130)
+
+
+def test_what_nobody_knows_of_new_connections_may_have_been_a_failure() -> None:
+    parts = (every(20, 400, 1, not_judged=2), every(100, 180, 0, not_judged=1))
+    assert for_ms(prober(by_interval=parts)) == (20, 160)
+    assert for_ms(prober(by_interval=parts, lost=3)) == (20, 460), "where, is not known"
+    assert for_ms(prober(failed=1, lost=3), sparse_ms=50.0) == (5, 155)
+    missed = every(20, 400, 0, planned_slots=404, not_judged=1)
+    assert for_ms(prober(by_interval=(missed,))) == (0, 80)
+    assert for_ms(prober(lost=None)) is None
+    assert for_ms(prober(interval_ns=None)) is None
+    assert for_ms(prober(attempts=0)) is None
+
+
+def test_the_build_is_one_condition() -> None:
+    named = [name for name in conditions(WHOLE) if "git_commit" in name or "version" in name]
+    assert "git_commit" in named
+    assert "drainwatch_version" in named
+    assert not {"environment.git_commit", "environment.drainwatch_version"} & set(named)
 
 
 roles = st.sampled_from([Role.TARGET, Role.BYSTANDER, None])

@@ -243,3 +243,19 @@ def test_with_less_evidence_no_count_rises(
     assert less.at_most[1] <= sure.at_most[1]
     if less.rate is not None and not gaps:
         assert less.rate.low <= sure.failed / sure.attempts <= less.rate.high
+
+
+def test_slots_that_were_missed_in_a_window_stand_for_their_time() -> None:
+    """Listed for 5 s, of which one was dense and failing; of its slots every tenth was tried."""
+    dense = [one for one in tries(0, 200, Result.REFUSED) if one.slot % 10 == 0]
+    plan = [(-500, 1000, 1, 180), (1000, 5000, 10, 0)]
+    tried = prober(tries(-500, 100), dense, tries(1000, 80, every=10), missed=180, stretches=plan)
+    found = met(windows(SLICES, tried).advertised)
+    assert (found.attempts, found.failed) == (100, 20)
+    assert found.rate is not None
+    assert found.rate.low < 1 / 5 < found.rate.high
+    older = met(
+        windows(SLICES, prober(tries(-500, 100), dense, tries(1000, 80, every=10))).advertised
+    )
+    assert older.rate is not None
+    assert older.rate.high < 1 / 5

@@ -62,8 +62,9 @@ def prober(
     missed: int = 0,
     period_ms: float = PERIOD_MS,
     end_ms: float = 59_990,
+    stretches: Sequence[tuple[float, float, int, int]] | None = None,
 ) -> list[Observation]:
-    """The runs and the summary."""
+    """The runs and the summary; of ``stretches`` each is from, to (ms), every, missed."""
     attempts = [one for part in parts for one in part]
     due = [(one.slot * period_ms - 10_000, one.ms) for one in attempts]
     late_max_ns = round(max((ms - slot_ms for slot_ms, ms in due), default=0) * NS_PER_MS)
@@ -82,6 +83,12 @@ def prober(
         late_p50_ns=50_000,
         late_p99_ns=late_max_ns,
         late_max_ns=late_max_ns,
+        stretches=None
+        if stretches is None
+        else [
+            {"at": [s.ns(lo), s.ns(hi)], "every": every, "missed_slots": lost}
+            for lo, hi, every, lost in stretches
+        ],
     )
     return [*recorded(attempts, subject=subject), summary]
 

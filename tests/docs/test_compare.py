@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,13 @@ from pytest_drainwatch.core.repeats.compared import (
     ScenarioFound,
     ShiftFound,
     Side,
+    TogetherFound,
     Verdict,
 )
-from pytest_drainwatch.core.repeats.evidence import LEVEL
 from pytest_drainwatch.core.repeats.judged import LEAST_EFFECT_NS, LONGER_IS_WORSE
-from pytest_drainwatch.core.repeats.metrics import Tally
-from pytest_drainwatch.core.repeats.rank import repeats_of_b, repeats_of_both
+from pytest_drainwatch.core.repeats.metrics import OwnMetric, Tally
+from pytest_drainwatch.core.repeats.questions import LEVEL, TOGETHER
+from pytest_drainwatch.core.repeats.rank import MOST_VALUES, repeats_of_both
 
 TEXT = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
 
@@ -37,16 +39,26 @@ def code(text: str) -> set[str]:
 
 
 def test_the_table_of_repeats_is_right() -> None:
-    rows = re.findall(r"^\| (\d+)(?: to (\d+))? \| (\d+) \|$", TEXT, re.MULTILINE)
-    assert len(rows) == 4
-    for first, last, repeats in rows:
-        for questions in (int(first), int(last or first)):
-            assert repeats_of_both(LEVEL / questions) == int(repeats)
-    assert [repeats_of_both(LEVEL / n) for n in (2, 7, 24)] == [5, 6, 7], "no gap between rows"
-    assert repeats_of_b(5, LEVEL) == 3
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 8
+    head = re.search(r"^\| questions \| repeats at (.*) \|$", TEXT, re.MULTILINE)
+    assert head
+    levels = [Fraction(each.removeprefix("at ")) for each in head[1].split(" | ")]
+    assert levels == [LEVEL * (1 - TOGETHER * asked) for asked in (1, 2, 3, 0)]
+    for questions, *repeats in rows:
+        assert [int(n) for n in repeats] == [repeats_of_both(n / int(questions)) for n in levels]
+
+
+def test_five_repeats_decide_of_all_scenarios_together() -> None:
+    assert repeats_of_both(LEVEL * TOGETHER) == 5
+    said = " ".join(part("How many repeats\\?").split())
+    assert "**Five of each side decide of all scenarios together**" in said
+    assert f"has {float(LEVEL * TOGETHER):g} of the {float(LEVEL):g} for itself" in said
+    assert len(Tally) == 3
+    assert f"{MOST_VALUES} repeats of both" in " ".join(TEXT.split())
     most = len(Tally) + len(LONGER_IS_WORSE) - 1  # of two durations one is judged
     assert most == 6
-    assert "six questions at most" in TEXT
+    assert "One scenario has six at most" in said
 
 
 def test_what_is_judged_is_listed() -> None:
@@ -55,7 +67,8 @@ def test_what_is_judged_is_listed() -> None:
         for row in re.findall(r"^\| (`.*?) \|", part("What is judged"), re.M)
         for name in code(row)
     }
-    assert listed == {*map(str, Tally), *map(str, LONGER_IS_WORSE)}
+    judged = {*Tally, OwnMetric.NEW_FAILED, *LONGER_IS_WORSE} - {Tally.NEW_CONNECTIONS_FAILED}
+    assert listed == set(map(str, judged))
     assert f"more than {LEAST_EFFECT_NS // 1_000_000} ms" in TEXT
 
 
@@ -70,7 +83,11 @@ def test_the_verdicts_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Comparison, ScenarioFound, Difference, FigureFound, Side, ShiftFound, Needed]
+    "kind",
+    [
+        *(Comparison, TogetherFound, ScenarioFound, Difference),
+        *(FigureFound, Side, ShiftFound, Needed),
+    ],
 )
 def test_every_field_of_the_json_is_named(kind: type) -> None:
     said = code(part("JSON"))

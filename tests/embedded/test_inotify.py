@@ -32,7 +32,7 @@ def test_counts_what_the_kernel_counts(only_us: Path) -> None:
     assert inotify.held(only_us) == before
 
 
-@pytest.mark.parametrize("left", [0, inotify.CLUSTER - 1])
+@pytest.mark.parametrize("left", [0, inotify.cluster() - 1])
 def test_too_few_left_is_refused_with_the_way_out(
     left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,7 +47,7 @@ def test_too_few_left_is_refused_with_the_way_out(
     assert line.endswith(inotify.REMEDY)
 
 
-@pytest.mark.parametrize("limit", [100 + inotify.CLUSTER, None])
+@pytest.mark.parametrize("limit", [100 + inotify.cluster(), None])
 def test_enough_or_unknown_is_taken(limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inotify, "held", lambda: 100)
     monkeypatch.setattr(inotify, "limit", lambda: limit)
@@ -59,7 +59,23 @@ def test_other_starts_are_counted_that_have_not_taken_theirs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inotify, "held", lambda: 100)
-    monkeypatch.setattr(inotify, "limit", lambda: 100 + 2 * inotify.CLUSTER)
+    monkeypatch.setattr(inotify, "limit", lambda: 100 + 2 * inotify.cluster())
     inotify.check(starting=1)
     with pytest.raises(ClusterError, match="with 2 more being started"):
         inotify.check(starting=2)
+
+
+@pytest.mark.parametrize("v2", [True, False])
+def test_pods_take_some_where_containerd_watches_each_cgroup(
+    v2: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").touch()
+    monkeypatch.setattr(inotify, "_V2", tmp_path / ("there" if v2 else "not"))
+    assert inotify.cluster() == inotify.COMPONENTS + (inotify.PODS_ON_V2 if v2 else 0)
+    monkeypatch.setattr(inotify, "held", lambda: 100)
+    monkeypatch.setattr(inotify, "limit", lambda: 100 + inotify.COMPONENTS)
+    if v2:
+        with pytest.raises(ClusterError, match=f"a cluster takes {inotify.cluster()}"):
+            inotify.check()
+    else:
+        inotify.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.embedded import starts
 
 HOLDER = """
@@ -23,6 +25,11 @@ starts.STARTS.at_once = lambda: 1
 with starts.STARTS.turn(lambda line: print(line, flush=True)):
     print("mine", flush=True)
     sys.stdin.read()
+"""
+
+QUIET = """
+from pytest_drainwatch.cluster.embedded import starts
+print("quiet" if starts.wait_quiet(print) else "not")
 """
 
 
@@ -175,6 +182,47 @@ def test_a_trial_goes_on_beside_a_start_without_end() -> None:
         assert not starts.wait_quiet(said.append, patience_s=0.2)
     assert said[1].startswith("going on beside 1 cluster start(s)")
     assert "stalls" in said[1]
+
+
+def test_a_row_that_cannot_be_read_keeps_no_trial_waiting(tmp_path: Path) -> None:
+    """A trial on another kind of cluster needs nothing of the embedded one's folders."""
+    (tmp_path / "starts").touch()
+    assert starts.wait_quiet(refuse)
+    with pytest.raises(ClusterError, match="DW_STATE=FOLDER"), starts.STARTS.turn(refuse):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root")
+def test_what_root_made_keeps_no_trial_of_a_plain_user_waiting(tmp_path: Path) -> None:
+    with starts.STARTS.turn(refuse):
+        pass
+    done = as_nobody(tmp_path, "DW_STATE")
+    assert done.stdout == "quiet\n", done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root")
+def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path) -> None:
+    done = as_nobody(tmp_path, "NOTHING")
+    assert done.stdout == "quiet\n", done.stderr
+    program = "from pytest_drainwatch.cluster.embedded.directories import state_dir; state_dir()"
+    told = as_nobody(tmp_path, "NOTHING", program).stderr.splitlines()[-1]
+    assert told.startswith("pytest_drainwatch.cluster.ClusterError: there is no place for files")
+    assert told.endswith("Name a folder with DW_STATE=FOLDER")
+
+
+def as_nobody(
+    folder: Path, variable: str, program: str = QUIET
+) -> subprocess.CompletedProcess[str]:
+    """A process of a user that this machine does not know; ``variable`` names the folder."""
+    for parent in (folder, *folder.parents[:3]):
+        if parent != Path("/") and parent.stat().st_uid == os.geteuid() and parent.name != "tmp":
+            parent.chmod(0o755)
+    return subprocess.run(
+        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--", sys.executable, "-c",
+         program],
+        env={variable: str(folder), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def test_one_row_does_not_wait_for_another(one_at_once: None) -> None:

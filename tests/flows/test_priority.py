@@ -17,9 +17,10 @@ LITTLE = limits.REALTIME_SENDS_PER_S_AND_CORE * CORES
 MUCH = limits.SHARED_SENDS_PER_S_AND_CORE * CORES
 TAKE = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
 ASK = (
-    "import sys; from pytest_drainwatch.flows import limits; limits.raise_priority();"
+    "import os, sys; from pytest_drainwatch.flows import limits;"
     "stands = [limits.stand(int(sends)) for sends in sys.argv[1:]];"
-    "print(*(s.scheduler for s in stands), *(s.session_nice for s in stands))"
+    "print(*(s.scheduler for s in stands), *(s.session_nice for s in stands));"
+    "print(*(s.nice for s in stands), os.getpriority(os.PRIO_PROCESS, 0))"
 )
 FORBIDDEN = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--")
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
@@ -37,7 +38,7 @@ def python(
 
 def stands(*sends: int, prefix: tuple[str, ...] = (), leads: bool = True) -> tuple[object, object]:
     """The policies and the session's nice values, one after the other, in one process."""
-    told = python(ASK, *sends, prefix=prefix, leads=leads).stdout.split()
+    told = python(ASK, *sends, prefix=prefix, leads=leads).stdout.splitlines()[0].split()
     return told[: len(sends)], told[len(sends) :]
 
 
@@ -61,6 +62,23 @@ def test_a_larger_share_for_its_own_session_unless_it_needs_too_much() -> None:
     ours = mine.rpartition("nice ")[2].strip()
     assert stands(800, MUCH + 1, leads=False)[1] == [ours, ours], "somebody else's session"
     assert Path("/proc/self/autogroup").read_text() == mine
+
+
+def nice(*sends: int, prefix: tuple[str, ...] = (), leads: bool = True) -> list[int]:
+    """The process's own nice values, one after the other, and the last one as the kernel has it."""
+    told = python(ASK, *sends, prefix=prefix, leads=leads).stdout.splitlines()[1]
+    return [int(value) for value in told.split()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("leads", [True, False])
+def test_who_needs_too_much_has_a_fair_share_whether_or_not_sessions_count(leads: bool) -> None:
+    """Without groups by session, or in somebody else's, the process's value is all there is."""
+    raised = limits.NICE
+    assert nice(MUCH, MUCH + 1, leads=leads) == [raised, 0, 0]
+    assert nice(MUCH + 1, MUCH, leads=leads) == [0, raised, raised], "and back"
+    polite = ("nice", "-n", "7")
+    assert nice(MUCH + 1, leads=leads, prefix=polite) == [7, 7], "asked for less than a fair one"
 
 
 @pytest.mark.skipif(

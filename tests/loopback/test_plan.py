@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.config import parse_plan
 from pytest_drainwatch.flows.fields import ConfigError
 from pytest_drainwatch.flows.schedule import first_slot_ns
@@ -191,3 +194,42 @@ def test_a_prober_follows_the_plan_and_its_books_balance(rig: Rig, every: int) -
     assert [way[0] for way in tried.ways] == [Result.ANSWERED]
     told = [o.data["quantum_ns"] for o in part.all(Event.AGENT_SENDING)]
     assert told == [DENSE_QUANTUM_NS, SPARSE_QUANTUM_NS] * 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as who may take a real-time priority")
+def test_the_agent_itself_follows_the_plan(rig: Rig) -> None:
+    """Read from the kernel: its policy, and how often it is woken while nothing happens."""
+    # So many beside it that they need too much where it is dense, and little elsewhere.
+    per_core = len(os.sched_getaffinity(0)) * limits.REALTIME_SENDS_PER_S_AND_CORE
+    many = per_core // (FLOWS * sum(dense for dense, _ in RATES.values())) + 1
+    agent = holding(rig, agents=many, **SPARSE)
+    pid = agent.process.pid
+    assert policy(pid) == os.SCHED_OTHER, "dense until a plan comes"
+    dense_wakes = woken_per_s(pid)
+    lo_ns = time.monotonic_ns() + 2 * NS_PER_S
+    say(agent, [(lo_ns, lo_ns + NS_PER_S)])
+    time.sleep(0.2)
+    if policy(pid) != os.SCHED_RR:
+        pytest.skip("this container or cgroup may not take a real-time priority")
+    assert woken_per_s(pid) < dense_wakes / 2
+    time.sleep(max(0, lo_ns + 200 * NS_PER_MS - time.monotonic_ns()) / NS_PER_S)
+    assert policy(pid) == os.SCHED_OTHER
+    time.sleep(1)
+    assert policy(pid) == os.SCHED_RR
+    part = rig.recorded(agent)
+    started = part.all(Event.AGENT_STARTED)[0].data
+    assert (started["scheduler"], started["sparse_scheduler"]) == ("other", "rr")
+
+
+def policy(pid: int) -> int:
+    return os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK
+
+
+def woken_per_s(pid: int) -> float:
+    def woken() -> int:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return next(int(x.split()[1]) for x in lines if x.startswith("voluntary_ctxt_switches"))
+
+    before, begun = woken(), time.monotonic()
+    time.sleep(0.6)
+    return (woken() - before) / (time.monotonic() - begun)

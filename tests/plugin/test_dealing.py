@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.dealing import CLUSTER_S, FIRST_STRETCHES, Work, dealt, finish_s
+from pytest_drainwatch.core.scenario import ClusterNeeds
+from pytest_drainwatch.dealing import CLUSTER_S, FIRST_STRETCHES, Work, dealt, finish_s, lasts_s
+from pytest_drainwatch.ordering import interleaved
+from pytest_drainwatch.pool import MOST_ALIVE
+from tests.embedded.test_pool import FOUR, pooled
 
 MODES = st.sampled_from(["worksteal", "load"])
 WORKS = st.lists(
@@ -30,11 +34,15 @@ WORKS = st.lists(
 def test_every_test_runs_once_and_the_run_ends_no_later(
     works: list[Work], mode: str, workers: int
 ) -> None:
-    order = dealt(works, mode, workers)
+    order = dealt(works, mode, workers, alive=MOST_ALIVE)
     assert sorted(order) == list(range(len(works)))
-    assert order == dealt(list(works), mode, workers), "all workers must come to the same list"
+    assert order == dealt(list(works), mode, workers, alive=MOST_ALIVE), (
+        "all workers must come to the same list"
+    )
     naive = list(range(len(works)))
-    assert finish_s(works, order, mode, workers) <= finish_s(works, naive, mode, workers)
+    assert finish_s(works, order, mode, workers, alive=MOST_ALIVE) <= finish_s(
+        works, naive, mode, workers, alive=MOST_ALIVE
+    )
     plain = [place for place in order if not works[place].is_trial]
     assert plain == sorted(plain)
 
@@ -45,9 +53,9 @@ def test_other_modes_and_runs_without_trials_stay_as_they_are(
 ) -> None:
     as_it_is = list(range(len(works)))
     for mode in ("loadscope", "loadfile", "loadgroup", "each", "no"):
-        assert dealt(works, mode, workers) == as_it_is
-    assert dealt([Work()] * len(works), "worksteal", workers) == as_it_is
-    assert dealt(works, "worksteal", 1) == as_it_is
+        assert dealt(works, mode, workers, alive=MOST_ALIVE) == as_it_is
+    assert dealt([Work()] * len(works), "worksteal", workers, alive=MOST_ALIVE) == as_it_is
+    assert dealt(works, "worksteal", 1, alive=MOST_ALIVE) == as_it_is
 
 
 def test_the_published_matrix_is_shared_out_evenly() -> None:
@@ -55,18 +63,68 @@ def test_the_published_matrix_is_shared_out_evenly() -> None:
     ones.
     """
     works = [Work(seconds=s, clusters=("a",)) for s in (25, 45, 50, 46, 60) for _ in range(5)]
-    order = dealt(works, "worksteal", 5)
+    order = dealt(works, "worksteal", 5, alive=MOST_ALIVE)
     even = sum(work.seconds for work in works) / 5 + CLUSTER_S
-    naive = finish_s(works, range(25), "worksteal", 5)
+    naive = finish_s(works, range(25), "worksteal", 5, alive=MOST_ALIVE)
     assert naive == 60 * 5 + CLUSTER_S
-    assert finish_s(works, order, "worksteal", 5) <= 1.05 * even
+    assert finish_s(works, order, "worksteal", 5, alive=MOST_ALIVE) <= 1.05 * even
 
 
 def test_trials_of_one_cluster_stand_together() -> None:
     works = [Work(seconds=10, clusters=(name,)) for name in "abababab"]
-    order = dealt(works, "worksteal", 2)
+    order = dealt(works, "worksteal", 2, alive=MOST_ALIVE)
     first, second = (["abababab"[place] for place in order[at : at + 4]] for at in (0, 4))
     assert {"".join(first), "".join(second)} == {"aaaa", "bbbb"}
+
+
+@given(works=WORKS, alive=st.integers(1, 4))
+def test_a_cluster_that_made_room_is_started_again(works: list[Work], alive: int) -> None:
+    names = [work.clusters for work in works]
+    distinct = {name for each in names for name in each}
+    measured_s = sum(work.seconds for work in works)
+    started = (lasts_s(works, alive=alive) - measured_s) / CLUSTER_S
+    assert len(distinct) <= started <= sum(map(len, names))
+    if alive >= len(distinct):
+        assert started == len(distinct)
+
+
+@given(st.lists(st.lists(st.sampled_from(FOUR), min_size=1, max_size=4, unique=True), max_size=8))
+def test_starts_are_counted_as_the_pool_makes_them(tests: list[list[ClusterNeeds]]) -> None:
+    with pooled() as (pool, opened):
+        for arms in tests:
+            with pool.lease(arms[0]):  # the fixture dw_cluster, for as long as the test
+                for needs in arms:
+                    with pool.lease(needs, "an-arm"):
+                        pass
+    works = [Work(seconds=1, clusters=tuple(str(needs) for needs in arms)) for arms in tests]
+    assert lasts_s(works, alive=MOST_ALIVE) == len(works) + len(opened) * CLUSTER_S
+
+
+def test_three_clusters_in_turn_start_with_every_trial() -> None:
+    def starts(clusters: str) -> float:
+        works = [Work(seconds=1, clusters=(name,)) for name in clusters]
+        return (lasts_s(works, alive=2) - len(works)) / CLUSTER_S
+
+    assert starts("abab" * 5) == 2
+    assert starts("abc" * 5) == 15
+    assert starts("aaaaabbbbbccccc") == 3
+
+
+TESTS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 4)), max_size=8)
+
+
+@given(tests=TESTS, alive=st.integers(1, 4))
+def test_taking_turns_starts_no_cluster_twice(tests: list[tuple[str, int]], alive: int) -> None:
+    """Each test with its cluster and its number of repeats, defined one after the other."""
+    repeats = [number for _, times in tests for number in range(times)]
+    clusters = [(name,) for name, times in tests for _ in range(times)]
+    order = interleaved(repeats, clusters, alive=alive)
+    assert sorted(order) == list(range(len(repeats)))
+    works = [Work(seconds=1, clusters=clusters[place]) for place in order]
+    distinct = {name for name, _ in tests}
+    assert lasts_s(works, alive=alive) == len(works) + CLUSTER_S * len(distinct)
+    if len(distinct) <= alive:  # none has to wait, so all take turns
+        assert [repeats[place] for place in order] == sorted(repeats)
 
 
 @pytest.mark.parametrize("mode", ["worksteal", "load"])

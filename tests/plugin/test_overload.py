@@ -13,7 +13,7 @@ from pytest_drainwatch.core.document import Episode
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event, Source
 from pytest_drainwatch.core.scenario import Scenario
-from pytest_drainwatch.overload import Stalled, advice, stalls_while_measuring
+from pytest_drainwatch.render.overload import Stalled, advice, stalls_while_measuring
 from tests.core.trials import recording_of
 
 COUNTS = st.builds(Stalled, stalls=st.integers(0, 3), worst_ms=st.integers(0, 900))

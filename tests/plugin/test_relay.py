@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, Queue
 
@@ -47,11 +48,17 @@ def test_a_controller_that_does_not_read_holds_nobody_up() -> None:
         sender.close()
 
 
+HOSTILE = (
+    *(b"", b"{", b"[]", b"\xff", b'{"worker": 1}', b'{"worker":"a","kind":"b"}'),
+    *(b"[" * 4000, b'{"a":' * 800, b"9" * 4090),
+)
+
+
 def test_what_is_no_message_is_not_shown() -> None:
     got: Queue[Message] = Queue()
     receiver = Receiver(got.put)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
-        for raw in (b"", b"{", b"[]", b"\xff", b'{"worker": 1}', b'{"worker":"a","kind":"b"}'):
+        for raw in HOSTILE:
             stranger.sendto(raw, "\0" + receiver.name)
         stranger.sendto(json.dumps(_told("gw0", "line", "last")).encode(), "\0" + receiver.name)
     assert got.get(timeout=5).text == "last"
@@ -243,8 +250,24 @@ def test_it(scenario, trial):
 """
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
-def test_a_run_that_is_interrupted_is_summed_up(suite: pytest.Pytester, workers: list[str]) -> None:
+def everybody(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+
+
+def the_controller(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)  # as CI systems do
+
+
+@pytest.mark.parametrize(
+    ("workers", "interrupt"),
+    [([], everybody), (["-n2"], everybody), (["-n2"], the_controller)],
+    ids=["alone", "sigint", "sigterm"],
+)
+def test_a_run_that_is_interrupted_is_summed_up(
+    suite: pytest.Pytester,
+    workers: list[str],
+    interrupt: Callable[[subprocess.Popen[str]], None],
+) -> None:
     suite.makepyfile(SLOW)
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", *workers],
@@ -258,7 +281,7 @@ def test_a_run_that_is_interrupted_is_summed_up(suite: pytest.Pytester, workers:
     for line in process.stdout:
         if " PASSED" in line or line.startswith("PASSED"):
             break
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    interrupt(process)
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, rest
     (written,) = suite.path.glob("results/2*/summary.json")
@@ -269,3 +292,21 @@ def test_a_run_that_is_interrupted_is_summed_up(suite: pytest.Pytester, workers:
     assert summary["complete"] is False
     assert "incomplete: " in rest
     assert not list(written.parent.glob(".*"))
+
+
+def test_an_xdist_run_without_trials_keeps_its_signals(suite: pytest.Pytester) -> None:
+    suite.makepyfile("import time\n\ndef test_it(): pass\n\ndef test_long(): time.sleep(30)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-v", "-n1", "-p", "no:cacheprovider"],
+        cwd=suite.path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if " PASSED" in line:
+            break
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == -signal.SIGTERM
+    process.stdout.close()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+
+from pytest_drainwatch.dealing import CLUSTER_S
 
 TWO = """
 import pytest
@@ -45,6 +48,95 @@ def test_with_a_fresh_cluster_for_each_scenario_its_repeats_stand_together(
     suite.makepyfile(TWO)
     assert collected(suite, "--dw-repeat=2", "--dw-fresh-cluster=scenario")[:4] == [
         f"test_it[{name}-r{number:02d}]" for name in ("one", "two") for number in range(2)
+    ]
+
+
+NEEDING = """
+import pytest
+from pytest_drainwatch import ClusterNeeds, Scenario
+
+def needing(mode):
+    return Scenario(name=mode, cluster=ClusterNeeds(proxy_mode=mode))
+
+@pytest.mark.parametrize("scenario", [needing(mode) for mode in {modes}])
+def test_it(trial): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("modes", "turns"),
+    [
+        # Two clusters live at once: nothing is lost if they take turns at every repeat.
+        (["iptables", "nftables"], [["iptables", "nftables"]]),
+        # Of three each would start again with every repeat.
+        (["iptables", "nftables", "ipvs"], [["iptables", "nftables"], ["ipvs"]]),
+    ],
+)
+def test_only_as_many_clusters_take_turns_as_live_at_once(
+    suite: pytest.Pytester, modes: list[str], turns: list[list[str]]
+) -> None:
+    suite.makepyfile(NEEDING.replace("{modes}", repr(modes)))
+    assert collected(suite, "--dw-repeat=3") == [
+        f"test_it[{mode}-r{number:02d}]"
+        for together in turns
+        for number in range(3)
+        for mode in together
+    ]
+    said = suite.runpytest("--collect-only", "--dw-repeat=3").stdout.str()
+    once = suite.runpytest("--collect-only").stdout.str()
+    started_s = CLUSTER_S * len(modes)
+    assert seconds_in(said) - started_s == pytest.approx(3 * (seconds_in(once) - started_s), abs=2)
+    # One mode for all of them: one cluster, and all take turns.
+    assert collected(suite, "--dw-repeat=2", "--dw-proxy-mode=iptables") == [
+        f"test_it[{mode}-r{number:02d}]" for number in range(2) for mode in modes
+    ]
+    # A cluster of its own for each: the order costs nothing, so all take turns.
+    assert collected(suite, "--dw-repeat=2", "--dw-fresh-cluster=trial") == [
+        f"test_it[{mode}-r{number:02d}]" for number in range(2) for mode in modes
+    ]
+
+
+def seconds_in(said: str) -> int:
+    (seconds,) = re.findall(r"trial\(s\), about (\d+) s one after the other", said)
+    return int(seconds)
+
+
+ARMS = """
+import pytest
+from pytest_drainwatch import Scenario, arms
+
+@pytest.mark.parametrize(
+    "arms", [arms(Scenario(name="x"), "app.replicas", {"a": 1, "b": 2, "c": 3})]
+)
+def test_arms(trials): pass
+"""
+
+
+@pytest.mark.parametrize(("fresh", "starts"), [("session", 1), ("scenario", 6), ("trial", 6)])
+def test_each_arm_that_gets_a_fresh_cluster_counts(
+    suite: pytest.Pytester, fresh: str, starts: int
+) -> None:
+    suite.makepyfile(ARMS)
+    arguments = ("--collect-only", "--dw-repeat=2", f"--dw-fresh-cluster={fresh}")
+    shared = suite.runpytest("--collect-only", "--dw-repeat=2").stdout.str()
+    said = suite.runpytest(*arguments).stdout.str()
+    assert seconds_in(said) - seconds_in(shared) == CLUSTER_S * (starts - 1)
+
+
+def test_stepwise_goes_on_in_the_order_in_which_tests_run(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        TWO.replace(
+            "def test_it(trial, dw_repeat):",
+            "def test_it(trial, dw_repeat, request):\n"
+            "    if request.config.getini('console_output_style') == 'count':\n"
+            "        assert 'two-r01' not in request.node.name",
+        )
+    )
+    failing = ("-o", "console_output_style=count")
+    suite.runpytest("--sw", "--dw-repeat=3", *failing).assert_outcomes(passed=3, failed=1)
+    # one-r02 was not measured yet, and in the order of definition it stands before two-r01.
+    assert collected(suite, "--sw", "--dw-repeat=3") == [
+        *("test_it[two-r01]", "test_it[one-r02]", "test_it[two-r02]", "test_plain")
     ]
 
 
@@ -154,6 +246,53 @@ def test_repeats_of_a_test_that_measures_nothing_are_refused(suite: pytest.Pytes
     result = suite.runpytest()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *::test_it: *asks for none of the fixtures that do*"])
+
+
+def test_a_marker_of_that_name_may_be_somebody_elses(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.trial("clinical", phase=2)
+        def test_it(): pass
+
+        def test_ours(trial): pass
+        """
+    )
+    suite.runpytest().assert_outcomes(passed=2)
+
+
+def test_what_is_asked_for_while_a_test_runs_is_measured_once_and_that_is_said(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(
+        """
+        def test_late(request): assert request.getfixturevalue("trial").tcp.total == 1
+
+        def test_named(trial): pass
+
+        def test_plain(dw_repeat): pass
+        """
+    )
+    said = "drainwatch: note: *::test_late is measured once: *"
+    repeated = suite.runpytest("--dw-repeat=2")
+    repeated.assert_outcomes(passed=4)
+    repeated.stdout.fnmatch_lines([said])
+    assert repeated.stdout.str().count("is measured once") == 1
+    suite.runpytest().stdout.no_fnmatch_line(said)
+
+
+def test_trials_that_only_bodies_know_are_forecast_too(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        from pytest_drainwatch import Scenario
+
+        def test_it(drainwatch): drainwatch(Scenario())
+        """
+    )
+    said = "drainwatch: trials: those of 2 test(s) that choose in their body, about * s one after*"
+    for arguments in ([], ["--collect-only"]):
+        suite.runpytest("--dw-repeat=2", *arguments).stdout.fnmatch_lines([said])
 
 
 FORMS = """

@@ -110,7 +110,7 @@ def test_an_existing_cluster_is_taken_in_turns_and_that_is_said(
 def test_how_long_it_takes_is_said_for_each_way_of_sharing_out(workers: Workers, said: str) -> None:
     works = [Work(seconds=20, clusters=("a",))] * 4
     assert CLUSTER_S == 5
-    assert duration(works, workers) == said
+    assert duration(works, workers, alive=2) == said
 
 
 @pytest.mark.parametrize(("fresh", "clusters"), [("session", 1), ("scenario", 3), ("trial", 6)])
@@ -122,6 +122,17 @@ def test_each_cluster_that_will_be_started_counts(
     )
     (seconds,) = re.findall(r"6 trial\(s\), about (\d+) s", result.stdout.str())
     assert int(seconds) == 242 + clusters * CLUSTER_S
+
+
+def test_a_run_that_only_collects_says_what_its_workers_would_take(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(UNEVEN)
+    measured = suite.runpytest_subprocess("-n4", "--dist=worksteal", "-k", "test_long")
+    only = suite.runpytest("-n4", "--dist=worksteal", "-k", "test_long", "--collect-only")
+    (said,) = (line for line in only.outlines if "8 trial(s), about" in line)
+    assert said.endswith("with 4 workers")
+    assert said in measured.outlines
 
 
 def test_a_run_that_measures_nothing_leaves_nothing(suite: pytest.Pytester) -> None:

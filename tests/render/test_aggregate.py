@@ -45,11 +45,27 @@ def test_what_was_not_measured_says_so() -> None:
 
 def test_how_sure_the_median_is_depends_on_the_repeats() -> None:
     five = [within(n, n + 1) for n in range(5)]
-    assert "min to max: holds the median of all such trials in 93.75%" in shown(*five)
-    nine = [within(n, n + 1) for n in range(9)]
-    assert "value 2 from below and from above: holds the median" in shown(*nine)
+    assert "the last column holds the median of all such trials in 93.75%" in shown(*five)
+    nine = [within(n * NS_PER_MS, n * NS_PER_MS + 1) for n in range(9)]
+    assert row(shown(*nine)).endswith("  1 to 8"), "the second from either end"
+    assert "96.09%" in shown(*nine)
     assert "one repeat says nothing about the spread" in shown(five[0])
     assert "holds the median" not in shown(*five, None)
+
+
+def test_what_holds_the_median_is_named_and_is_more_than_the_numbers_shown() -> None:
+    """Five are shown at their upper bounds, and the median may lie below the least of them."""
+    wide = [within((ms - 160) * NS_PER_MS, ms * NS_PER_MS) for ms in (139, 150, 200, 250, 296)]
+    text = shown(*wide)
+    assert row(text).split()[2:5] == ["139", "200", "296"]
+    assert row(text).endswith("  -21 to 296")
+    assert "min to max" not in text
+
+
+def test_control_characters_of_other_peoples_files_do_not_reach_the_terminal() -> None:
+    text = shown(within(0, 1), notes=("x\x1b[2J", "y\x9b"))
+    assert "x?[2J" in text
+    assert all(letter.isprintable() for letter in text.replace("\n", ""))
 
 
 def test_a_note_that_holds_for_all_stands_once() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds
 from pytest_drainwatch.core.repeats.alike import Difference
 from pytest_drainwatch.core.repeats.compared import (
@@ -13,6 +15,7 @@ from pytest_drainwatch.core.repeats.compared import (
     ScenarioFound,
     ShiftFound,
     Side,
+    TogetherFound,
     Verdict,
 )
 from pytest_drainwatch.core.repeats.judged import Unit
@@ -86,6 +89,8 @@ def comparison(*scenarios: ScenarioFound, **changes: object) -> Comparison:
         level=0.05,
         least_effect_ns=20 * NS_PER_MS,
         questions=1,
+        questions_together=1,
+        together=(),
         scenarios=scenarios,
         only_in_baseline=(),
         only_in_run=(),
@@ -143,8 +148,90 @@ def test_reasons_that_hold_for_all_are_said_once_and_the_most_repeats_count() ->
     more = replace(few, name="target_flows_lost", needed=Needed(of_run=4, of_each=5))
     undecided = scenario(few, more, verdict=Verdict.INSUFFICIENT_EVIDENCE)
     said = show(comparison(undecided, verdict=Verdict.INSUFFICIENT_EVIDENCE))
-    assert "  all: too few; at least 4 repeats of the run could decide, or 5 of each" in said
+    assert (
+        "  all: too few; at least 4 repeats of the run beside this baseline or 5 of each could "
+        "decide" in said
+    )
     assert said.endswith("next: measure the run with --dw-repeat 4, or both with --dw-repeat 5\n")
+
+
+@pytest.mark.parametrize(
+    ("of_run", "of_each", "told"),
+    [
+        (4, 5, "the run with --dw-repeat 4, or both with --dw-repeat 5"),
+        (8, 4, "the run with --dw-repeat 8, or both with --dw-repeat 4"),
+        (9, 4, "both with --dw-repeat 4, or the run with --dw-repeat 9"),
+        (12, 4, "both with --dw-repeat 4, or the run with --dw-repeat 12"),
+        (39, 4, "both with --dw-repeat 4"),
+    ],
+)
+def test_the_way_with_fewer_trials_comes_first(of_run: int, of_each: int, told: str) -> None:
+    few = replace(
+        LOST,
+        verdict=Verdict.INSUFFICIENT_EVIDENCE,
+        why="too few",
+        needed=Needed(of_run=of_run, of_each=of_each),
+    )
+    undecided = scenario(few, verdict=Verdict.INSUFFICIENT_EVIDENCE)
+    said = show(comparison(undecided, verdict=Verdict.INSUFFICIENT_EVIDENCE))
+    assert said.endswith(f"next: measure {told}\n")
+
+
+MOVED = TogetherFound(
+    name="target_flows_lost",
+    verdict=Verdict.REGRESSION,
+    why=None,
+    scenarios=("hook", "other"),
+    moved=("other",),
+    p=0.0001,
+    p_corrected=0.00033,
+    needed=None,
+)
+
+
+def test_several_scenarios_together_come_before_each_alone() -> None:
+    two = (scenario(LOST), scenario(LOST, id="other"))
+    few = replace(
+        MOVED,
+        name="new_connections_failed",
+        verdict=Verdict.INSUFFICIENT_EVIDENCE,
+        why="too few",
+        moved=(),
+        needed=Needed(of_run=6, of_each=4),
+    )
+    said = show(comparison(*two, together=(MOVED, few)))
+    assert said.splitlines()[2:5] == [
+        "connections lost, of all 2 scenarios together:",
+        "  regression             target_flows_lost       p = 0.00033, corrected, most of all in "
+        "other",
+        "  insufficient-evidence  new_connections_failed  too few; at least 6 repeats of the run "
+        "beside this baseline or 4 of each could decide",
+    ]
+    suspected = replace(few, why="it seems to have moved", moved=("hook",))
+    said = show(comparison(*two, together=(suspected,)))
+    assert "it seems to have moved, most of all in hook; at least 6 repeats" in said
+    assert "together:" not in show(comparison(two[0], together=(MOVED,)))
+
+
+def test_what_was_not_measured_is_looked_for_and_not_measured_more_often() -> None:
+    why = "not measured in every repeat of 1 of 2 scenarios"
+    gap = replace(MOVED, verdict=Verdict.INSUFFICIENT_EVIDENCE, why=why, moved=())
+    said = show(comparison(scenario(LOST), verdict=Verdict.INSUFFICIENT_EVIDENCE, together=(gap,)))
+    assert "next: what was not measured, and why, is told by: drainwatch aggregate B" in said
+
+
+def test_control_characters_of_other_peoples_files_do_not_reach_the_terminal() -> None:
+    evil = "x\x1b[2J\x07\u202e"
+    said = show(
+        comparison(
+            scenario(replace(LOST, name=evil), id=evil, notes=(evil,), not_measured=(evil,)),
+            only_in_run=(evil,),
+            left_out={evil: evil},
+            baseline=evil,
+        )
+    )
+    assert all(letter.isprintable() for letter in said.replace("\n", ""))
+    assert "x?[2J??" in said
 
 
 def test_notes_of_all_scenarios_stand_at_the_end_and_many_are_cut() -> None:

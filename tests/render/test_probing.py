@@ -125,6 +125,21 @@ def test_what_has_no_result_breaks_no_stretch_and_is_counted_apart() -> None:
     assert len([line for line in lines if line.startswith("3 attempt(s) are not judged")]) == 1
 
 
+def test_missed_slots_are_shown_where_they_lay() -> None:
+    parts = [tries(0, 100), tries(1000, 40, every=10)]
+    plan = [(-100, 1000, 1, 120), (1000, 3000, 10, 3)]
+    told = s.recording([s.accepted()], s.cluster(), prober(*parts, missed=123, stretches=plan))
+    (tried,) = derive(told).trial.new_connections
+    lines = [line.strip() for line in probing.new_connections([tried])]
+    where = "120 of those every 5 ms, 3 of those every 50 ms"
+    assert f"not among the attempts: 123 slot(s) missed ({where})" in lines
+    older = replace(tried, by_interval=tuple(
+        replace(part, missed_slots=None, planned_slots=None) for part in tried.by_interval
+    ))  # fmt: skip
+    lines = [line.strip() for line in probing.new_connections([older])]
+    assert "not among the attempts: 123 slot(s) missed" in lines
+
+
 def test_many_stretches_are_shown_from_both_ends() -> None:
     ways = [Result.ANSWERED, Result.REFUSED]
     few = found([one for n in range(6) for one in tries(n * 5, 1, ways[n % 2])])

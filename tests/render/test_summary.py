@@ -98,6 +98,19 @@ def test_what_is_missing_is_told_without_repeats_too() -> None:
     ]
 
 
+def test_control_characters_of_other_peoples_files_do_not_reach_the_terminal() -> None:
+    evil = "x\x1b[2J\u202e"
+    pair = [replace(repeat(n), fates={evil: n}) for n in range(2)]
+    told = summarised(
+        "run",
+        trials=[entry(0, State.VOID, evil)],
+        scenarios=[pool(evil, pair)],
+        refused=[Refused(id=evil, reason=evil)],
+    )
+    assert sum("x?[2J?" in line for line in lines(told)) == 4
+    assert all(line.isprintable() for line in lines(told))
+
+
 def test_thousands_of_missing_trials_are_a_few_lines() -> None:
     trials = [entry(number, State.VOID, "x" * 900) for number in range(5000)]
     told = lines(summarised("run", trials=trials))

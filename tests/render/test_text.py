@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.render.terminal import RUN_COLUMNS, trial_rows
-from pytest_drainwatch.render.text import fitted, table
+from pytest_drainwatch.render.text import fitted, plain, table
 
 REPORT = "results/20261130T124007Z-16924/exit-now-delete/r00/report.json"
 WIDE = (
@@ -56,6 +56,17 @@ def test_a_cell_is_broken_only_if_it_must_be(width: int, lines: int) -> None:
     found = fitted(rows, width)
     assert len(found) == lines
     assert found[0][1] == ("6/10 abc, 4/10 defg." if lines == 1 else "6/10 abc,")
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_nothing_in_a_table_moves_the_cursor(cells: list[str]) -> None:
+    (line,) = table([cells])
+    assert line.isprintable()
+
+
+def test_letters_of_any_language_are_left_alone() -> None:
+    assert plain("abläufe – ✓ 排水") == "abläufe – ✓ 排水"
+    assert plain("a\x1b]0;x\x07\nb") == "a?]0;x??b"
 
 
 CELL = st.lists(st.sampled_from(["1/2 rst", "10/10 a-b", "2,0 s", "(<1 %)", "-"]), max_size=4).map(

@@ -45,7 +45,7 @@ def _inotify(layout: Layout, component: str) -> str:
         if re.search(r"(fs|i)notify.*too many open files", log):
             return (
                 " The host is out of inotify instances, of which a cluster takes"
-                f" {inotify.CLUSTER}: end others (drainwatch cluster list), or: {inotify.REMEDY}."
+                f" {inotify.cluster()}: end others (drainwatch cluster list), or: {inotify.REMEDY}."
             )
     return ""
 

@@ -48,4 +48,10 @@ def _directory(own: str, xdg: str, default: str) -> Path:
     if given := os.environ.get(own):
         return Path(given).absolute()
     base = os.environ.get(xdg)
-    return (Path(base) if base else Path.home() / default).absolute() / "pytest-drainwatch"
+    try:
+        return (Path(base) if base else Path.home() / default).absolute() / "pytest-drainwatch"
+    except RuntimeError as error:
+        raise ClusterError(
+            f"there is no place for files of our own: {error}. Expected a user with a home"
+            f" directory. Name a folder with {own}=FOLDER"
+        ) from error

@@ -121,8 +121,8 @@ def _inotify() -> Check:
     known = f"of {most} instances ({inotify.SYSCTL})" if most is not None else "instances"
     return Check(
         name="inotify",
-        good=most is None or held + inotify.CLUSTER <= most,
-        seen=f"{held} {known} held, {inotify.CLUSTER} needed per cluster",
+        good=most is None or held + inotify.cluster() <= most,
+        seen=f"{held} {known} held, {inotify.cluster()} needed per cluster",
         remedy=inotify.REMEDY,
     )
 

@@ -12,13 +12,19 @@ from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError
 
-# Measured by `python -m bench.startup`: kubelet 6, kube-apiserver 3, one each for
-# kube-controller-manager, kube-proxy and containerd, which also has one for each running
-# container on cgroup v2.
-CLUSTER = 12
+# Measured by `python -m bench.startup` on cgroup v1: kubelet 6, kube-apiserver 3, one each for
+# kube-controller-manager, kube-proxy and containerd. On v2 containerd has one more for each
+# running container (not measured): of three pods there are six, with their sandboxes.
+COMPONENTS, PODS_ON_V2 = 12, 6
+_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 SYSCTL = "fs.inotify.max_user_instances"
 REMEDY = f"sudo sysctl {SYSCTL}=512"
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
+
+
+def cluster() -> int:
+    """How many one cluster takes."""
+    return COMPONENTS + (PODS_ON_V2 if _V2.exists() else 0)
 
 
 def limit() -> int | None:
@@ -37,8 +43,13 @@ def held(proc: Path = Path("/proc")) -> int:
             continue
         with contextlib.suppress(OSError):  # they come and go
             if process.stat().st_uid == os.geteuid():
-                found += sum(map(_is_inotify, (process / "fd").iterdir()))
+                found += of_process(process)
     return found
+
+
+def of_process(process: Path) -> int:
+    """How many one process holds, by its folder in /proc. Raises OSError if that is closed."""
+    return sum(map(_is_inotify, (process / "fd").iterdir()))
 
 
 def check(starting: int = 0) -> None:
@@ -48,12 +59,12 @@ def check(starting: int = 0) -> None:
     the last few of a machine may be refused where they would just have fitted.
     """
     most, now = limit(), held()
-    needed = CLUSTER * (1 + starting)
+    needed = (takes := cluster()) * (1 + starting)
     if most is not None and now + needed > most:
         beside = f", with {starting} more being started" if starting else ""
         raise ClusterError(
             f"this user's processes hold {now} of {most} inotify instances ({SYSCTL}), and a"
-            f" cluster takes {CLUSTER}{beside}: expected room for {needed}. End other"
+            f" cluster takes {takes}{beside}: expected room for {needed}. End other"
             " clusters (drainwatch cluster list), start fewer at once (pytest -n), or raise the"
             f" limit: {REMEDY}"
         )

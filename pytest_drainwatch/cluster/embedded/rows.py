@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch.cluster import Log
-from pytest_drainwatch.cluster.embedded.directories import state_dir
+from pytest_drainwatch.cluster.embedded.directories import state_dir, writing_to_state
 from pytest_drainwatch.cluster.embedded.locks import locked, try_lock
 
 # Longer than a few that all fail by their own timeout: who stands in front hangs.
@@ -51,12 +51,19 @@ class Row:
         """Wait for those that came before; how many of them are still at it.
 
         A hanging one in front is passed by after *patience_s*, with a line that says so.
+
+        Raises:
+            ClusterError: the row's folder can't be read or written.
         """
-        ticket, lock = self._draw()
+        with writing_to_state():
+            ticket, lock = self._draw()
         try:
-            yield self._wait(ticket, log, patience_s)
+            with writing_to_state():
+                beside = self._wait(ticket, log, patience_s)
+            yield beside
         finally:
-            ticket.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # without a holder it counts no more
+                ticket.unlink()
             os.close(lock)
 
     def tickets(self) -> list[str]:

@@ -17,6 +17,7 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, text
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.planned import Plan
 from pytest_drainwatch.core.probing.result import Result
 
 _RESULTS = {str(result): result for result in Result}
@@ -158,6 +159,13 @@ class Prober:
     missed_slots: int | None
     late_p99_ns: int | None
     late_max_ns: int | None
+    plan: Plan | None  # None: its summary tells of none
+
+    @property
+    def sparsest(self) -> int:
+        """So many slots may lie between two attempts at most, as far as it is told."""
+        tried = max((run.every for run in self.runs), default=1)
+        return max(tried, self.plan.sparsest) if self.plan else tried
 
     def begun_ns(self, over_ns: int) -> int:
         """An attempt that was over at ``over_ns``, or later, was not begun before this."""
@@ -185,7 +193,9 @@ def _prober(name: str, recorded: list[Observation], summary: Observation | None)
     period_ns = period_ns if period_ns and period_ns > 0 else None
     epoch_ns = integer_or_none(told.get("epoch_ns"))
     late_max_ns = integer_or_none(told.get("late_max_ns"))
-    schedule = None
+    schedule = plan = None
+    if period_ns is not None and epoch_ns is not None:
+        plan = Plan.read(told.get("stretches"), epoch_ns=epoch_ns, period_ns=period_ns)
     if period_ns is not None and epoch_ns is not None and late_max_ns is not None:
         schedule = Schedule(epoch_ns=epoch_ns, period_ns=period_ns, late_ns=max(0, late_max_ns))
     found = {run.first_slot: run for o in recorded if (run := Run.read(o, schedule)) is not None}
@@ -205,4 +215,5 @@ def _prober(name: str, recorded: list[Observation], summary: Observation | None)
         missed_slots=integer_or_none(told.get("missed_slots")),
         late_p99_ns=integer_or_none(told.get("late_p99_ns")),
         late_max_ns=late_max_ns,
+        plan=plan,
     )

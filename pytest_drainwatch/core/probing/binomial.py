@@ -1,9 +1,11 @@
 """How large the true failure rate can be, judged by ``failed`` of ``tried`` attempts.
 
-Clopper and Pearson's exact interval: no rate outside of it would give so few, or so many,
-failures in more than 2.5 % of all trials. Where none failed only the upper bound is in
-question, and where all failed only the lower one, so the whole 5 % are on that side: 0 of
-1,600 is "below 0.19 %", and never "0 %".
+Clopper and Pearson's exact bounds. Where some failed they are a two-sided interval of 95 %: no
+rate outside of it would give so few, or so many, failures in more than 2.5 % of all trials.
+Where none failed only the upper bound is in question, and where all failed only the lower one,
+so the whole 5 % are on that side, a one-sided bound of 95 %: 0 of 1,600 is "below 0.19 %", and
+never "0 %". As the count chooses between the two, a rate near an end can be missed on both
+sides, by 5 % and 2.5 %: what holds whatever the rate is that 92.5 % of all intervals hold it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import exp, lgamma, log, log1p
 
-MISSED = 0.05  # how often the interval may miss the truth
+MISSED = 0.05  # how often a bound that is alone, or the two together, may miss the truth
 # Beyond these digits a machine's logarithm has a say, and a report is the same everywhere.
 DIGITS = 6
 _SMALLEST, _CLOSE, _STEPS = 1e-300, 1e-15, 100_000
@@ -21,7 +23,7 @@ _SMALLEST, _CLOSE, _STEPS = 1e-300, 1e-15, 100_000
 def rate_bounds(
     failed: int, tried: int, *, unknown: int = 0, missed: float = MISSED
 ) -> tuple[float, float]:
-    """The interval of the rate (0..1), rounded outward; 95 % unless ``missed`` says otherwise.
+    """The bounds of the rate (0..1), rounded outward; of 95 % unless ``missed`` says otherwise.
 
     ``unknown`` further attempts may have failed or not: the interval holds for either.
     Raises ValueError for counts that cannot be.

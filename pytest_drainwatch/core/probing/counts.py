@@ -3,7 +3,9 @@
 Where the plan is sparse an attempt stands for more time than where it is dense, and the plan is
 dense where failures are to be expected. A share of all attempts would be the share of no time
 at all. So attempts are counted apart by how many slots lie between them, and the rate weighs the
-two by that: it is the share of the time watched in which a new connection would have failed.
+two by the time that they stand for, missed slots included: those are missed where the plan is
+dense and the machine full. It is the share of the time watched in which a new connection would
+have failed, if one that was missed would have met what those tried at its density did.
 """
 
 from __future__ import annotations
@@ -44,29 +46,45 @@ def doubtful(results: Counts) -> int:
     return sum(results[fate] for fate in UNKNOWN)
 
 
-def rate(counted: Mapping[int, Counts], lost: int | None) -> Rate | None:
+def rate(
+    counted: Mapping[int, Counts],
+    lost: int | None,
+    *,
+    planned: Mapping[int, int] | None = None,
+    sparsest: int = 1,
+) -> Rate | None:
     """It holds whatever became of the doubtful attempts and of ``lost`` further ones.
 
-    None if it is not known how many were lost, or there were none at all. Of two densities
-    each has an exact interval, which misses half as often, and ``lost`` ones may be of either.
+    None if it is not known how many were lost, or nothing was tried. Of two densities each has
+    an exact interval, which misses half as often, and stands for its slots: those ``planned``
+    (tried or missed), or those tried where the plan is not known. Of a density that had slots
+    and no attempt nothing is known. A lost attempt may have been one of the ``sparsest``.
     """
+    slots = planned or {}
     told = {
         every: (failed, attempts, doubtful(results))
-        for every, results in counted.items()
+        for every in sorted(counted.keys() | slots.keys())
+        for results in [counted.get(every, Counter[Fate]())]
         for attempts, failed in [judged(results)]
-        if attempts + doubtful(results)
+        if attempts + doubtful(results) or slots.get(every)
     }
-    if lost is None or (not told and not lost):
+    tried = [every for every, (_, attempts, unknown) in told.items() if attempts + unknown]
+    if lost is None or (not tried and not lost):
         return None
-    if len(told) < 2:
-        failed, attempts, unknown = next(iter(told.values()), (0, 0, 0))
+    sparsest = max(sparsest, *told, 1)
+    if not tried:
+        return Rate(low=0.0, high=1.0)
+    if len(told) == 1 and (not lost or sparsest in told):
+        failed, attempts, unknown = told[tried[0]]
         low, high = rate_bounds(failed, attempts, unknown=unknown + lost)
         return Rate(low=low, high=high)
     whole = least = most = 0.0
     for every, (failed, attempts, unknown) in told.items():
-        low, high = rate_bounds(failed, attempts, unknown=unknown, missed=MISSED / len(told))
-        weight = every * (attempts + unknown)
+        low, high = 0.0, 1.0
+        if attempts + unknown:
+            low, high = rate_bounds(failed, attempts, unknown=unknown, missed=MISSED / len(tried))
+        weight = every * max(slots.get(every, 0), attempts + unknown)
         whole, least, most = whole + weight, least + weight * low, most + weight * high
-    missing = lost * max(told)
+    missing = lost * sparsest
     low, high = outward(least / (whole + missing), (most + missing) / (whole + missing))
     return Rate(low=low, high=min(high, 1.0))

@@ -37,9 +37,11 @@ Fate = Result | Doubt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """An exact 95 % interval (Clopper-Pearson) of a rate from 0 to 1.
+    """Exact bounds (Clopper-Pearson) of a rate from 0 to 1.
 
-    Where none failed (or all), the 5 % are all on the one side that is in question.
+    Where none failed, or all, one bound is in question, and it is a one-sided one of 95 %; where
+    some did both are, a two-sided interval of 95 %. As what was seen chooses between the two,
+    an interval holds the truth in 92.5 % of all trials at least.
     """
 
     low: float
@@ -51,7 +53,9 @@ class TriedEvery:
     """The attempts since t = 0 that were tried at one interval, of which a plan has two.
 
     The fields are those of :class:`NewConnections`; of attempts that are lost the interval is
-    not known, and ``failure_rate`` holds even if all were of this one.
+    not known, and ``failure_rate`` holds even if all were of this one. ``planned_slots`` are
+    those since t = 0, tried or missed: the time that the rate of all weighs this one with.
+    None: the recording does not tell.
     """
 
     interval_ns: int | None
@@ -59,6 +63,8 @@ class TriedEvery:
     failed: int
     not_judged: int
     failure_rate: Rate | None
+    planned_slots: int | None = None
+    missed_slots: int | None = None  # in the whole trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,7 @@ class NewConnections:
     ``*_before`` count those.
     ``failure_rate`` holds whatever became of the attempts that are not judged or lost. It is
     of time: where attempts are ``interval_ns`` apart in some stretches of the plan and further
-    in others (``by_interval``), each stands for the time to the next, and counts do not.
+    in others (``by_interval``), each of these counts by its planned slots, and counts do not.
 
     ``by_terminating`` counts answers of target pods that surely came after their deletion
     timestamps, and ``after_unready`` while they were not ready: at least so many; the bounds

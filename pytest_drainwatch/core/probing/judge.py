@@ -46,6 +46,7 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
     answered_by = tuple(who_answered(pieces, around))
     targets = [found for found in answered_by if found.role is Role.TARGET]
     answered = [p for p in since if p.fate is Result.ANSWERED]
+    planned = prober.plan.since(around.t0_ns) if prober.plan else {}
     kept, left_out = _condensed(pieces, around.t0_ns, whole=prober.lost == 0)
     found = NewConnections(
         prober=prober.name,
@@ -54,7 +55,7 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         source=prober.source,
         attempts=attempts,
         failed=failed,
-        failure_rate=counts.rate(counted, prober.lost),
+        failure_rate=counts.rate(counted, prober.lost, planned=planned, sparsest=prober.sparsest),
         results=_named(results),
         not_judged=counts.doubtful(results),
         lost=prober.lost,
@@ -71,34 +72,52 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         late_max_ns=prober.late_max_ns,
         runs=kept,
         runs_left_out=left_out,
-        by_interval=tuple(_by_interval(prober, counted)),
+        by_interval=tuple(_by_interval(prober, counted, planned)),
         notes=(
             *_notes(prober, results, before),
-            *_weighed(prober, counted),
+            *_weighed(prober, counted, planned),
             *_about(prober, pieces, targets, around),
         ),
     )
     return found
 
 
-def _by_interval(prober: Prober, counted: Mapping[int, counts.Counts]) -> Iterator[TriedEvery]:
-    for every, results in counted.items():
+def _by_interval(
+    prober: Prober, counted: Mapping[int, counts.Counts], planned: Mapping[int, int]
+) -> Iterator[TriedEvery]:
+    missed = prober.plan.missed() if prober.plan else {}
+    for every in sorted(counted.keys() | planned.keys()):
+        results = counted.get(every, counts.Counts())
         attempts, failed = counts.judged(results)
         yield TriedEvery(
             interval_ns=None if prober.interval_ns is None else prober.interval_ns * every,
             attempts=attempts,
             failed=failed,
             not_judged=counts.doubtful(results),
-            failure_rate=counts.rate({every: results}, prober.lost),
+            failure_rate=counts.rate({every: results}, prober.lost, sparsest=every),
+            planned_slots=planned.get(every, 0) if prober.plan else None,
+            missed_slots=missed.get(every),
         )
 
 
-def _weighed(prober: Prober, counted: Mapping[int, counts.Counts]) -> Iterator[str]:
-    if len(counted) > 1 and prober.interval_ns is not None:
-        apart = " or ".join(f"{prober.interval_ns * every / NS_PER_MS:g} ms" for every in counted)
+def _weighed(
+    prober: Prober, counted: Mapping[int, counts.Counts], planned: Mapping[int, int]
+) -> Iterator[str]:
+    densities = sorted(counted.keys() | planned.keys())
+    if len(densities) < 2 or prober.interval_ns is None:
+        return
+    apart = " or ".join(f"{prober.interval_ns * every / NS_PER_MS:g} ms" for every in densities)
+    yield (
+        f"attempts are {apart} apart, as the plan has it: failure_rate weighs them by the time "
+        "that each stands for, and counts do not"
+    )
+    if prober.missed_slots:
         yield (
-            f"attempts are {apart} apart, as the plan has it: failure_rate weighs them by the time "
-            "that each stands for, and counts do not"
+            f"{prober.missed_slots} slot(s) were missed: failure_rate takes what those tried at "
+            "the same interval met for them too"
+            if prober.plan
+            else f"{prober.missed_slots} slot(s) were missed and the recording does not tell "
+            "where: failure_rate leaves their time out"
         )
 
 

@@ -50,7 +50,7 @@ def higher(a: Sequence[Value], b: Sequence[Value], least: int = 0) -> Fraction:
     """
     if not least and (truths := _few_truths([*a, *b])) is not None:
         return max(rank_sum(truth[: len(a)], truth[len(a) :]).as_high for truth in truths)
-    pairs = sum(_surely_higher(x, y, least) for x in a for y in b)
+    pairs = sum(surely_higher(x, y, least) for x in a for y in b)
     return as_high_untied(len(a), len(b), pairs)
 
 
@@ -61,7 +61,7 @@ def attainable(a: Sequence[Value], b: Sequence[Value], least: int = 0) -> Fracti
     its sake does not look at the result: 1 where no trial surely differs from another.
     """
     pooled = [*a, *b]
-    if not any(_surely_higher(x, y, least) for x in pooled for y in pooled):
+    if not any(surely_higher(x, y, least) for x in pooled for y in pooled):
         return Fraction(1)
     points = [value.lo for value in pooled if value is not None and not value.width]
     if not least and len(points) == len(pooled):
@@ -83,8 +83,17 @@ def shift(a: Sequence[Interval], b: Sequence[Interval]) -> Shift:
     )
 
 
-def _surely_higher(a: Value, b: Value, least: int) -> bool:
+def surely_higher(a: Value, b: Value, least: int) -> bool:
+    """Whether b lies above a by more than ``least``, whatever the truth."""
     return a is not None and b is not None and b.lo - a.hi > least
+
+
+def at_best(a: Sequence[Value], b: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    """The truth that suits "b is higher" best, of what was measured at all."""
+    return (
+        [Interval.point(value.lo) for value in a if value is not None],
+        [Interval.point(value.hi) for value in b if value is not None],
+    )
 
 
 def _few_truths(values: Sequence[Value]) -> Iterator[tuple[int, ...]] | None:

@@ -77,6 +77,24 @@ class FigureFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TogetherFound:
+    """Connections lost, of all ``scenarios`` together; ``moved`` are those that show it most,
+    or seem to.
+
+    ``p`` and ``p_corrected`` are as in :class:`FigureFound`.
+    """
+
+    name: str
+    verdict: Verdict
+    why: str | None
+    scenarios: tuple[str, ...]
+    moved: tuple[str, ...]
+    p: float
+    p_corrected: float
+    needed: Needed | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioFound:
     """A scenario that both runs have."""
 
@@ -100,8 +118,10 @@ class Comparison:
     verdict: Verdict
     level: float
     least_effect_ns: int
-    questions: int  # figures that the correction counted
+    questions: int  # figures of single scenarios that the correction counted
+    questions_together: int  # and those of all scenarios together
+    together: tuple[TogetherFound, ...]
     scenarios: tuple[ScenarioFound, ...]
     only_in_baseline: tuple[str, ...]
     only_in_run: tuple[str, ...]
-    left_out: Mapping[str, str]  # scenarios whose repeats differ among themselves, and how
+    left_out: Mapping[str, str]  # scenarios that have no repeats, or such that differ, and how

@@ -1,147 +1,178 @@
-"""What the figures of two runs prove, all of them together.
-
-Every judged figure (see :mod:`.judged`) of every scenario is a question of its own, and
-whoever asks forty at the level 0.05 gets two wrong answers. So p-values are corrected
-(S. Holm, Scand. J. Stat. 6 (1979) 65): the chance that a comparison of two equal runs
-claims anything at all is at most 0.05. Figures that could not have been claimed however
-the trials had been shared out (all values equal, say) do not count as questions
-(R. E. Tarone, Biometrics 46 (1990) 515).
-
-That holds for trials that differ in nothing but their side. What differs between two runs
-as a whole, such as another load of the machine, is a difference to this test too.
-"""
+"""What the figures of two runs prove, all of them together: each one's verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pytest_drainwatch.core.interval import Bounds, Interval
-from pytest_drainwatch.core.repeats.claim import Value, attainable, higher, shift
+from pytest_drainwatch.core.repeats import together
+from pytest_drainwatch.core.repeats.claim import Value, shift
 from pytest_drainwatch.core.repeats.compared import FigureFound, Needed, ShiftFound, Side, Verdict
-from pytest_drainwatch.core.repeats.judged import Figure, Unit
+from pytest_drainwatch.core.repeats.judged import Figure
+from pytest_drainwatch.core.repeats.metrics import Tally
+from pytest_drainwatch.core.repeats.questions import LEVEL, TOGETHER, Asked, Levels, Questions, ask
 from pytest_drainwatch.core.repeats.rank import repeats_of_b, repeats_of_both, smallest_p
 from pytest_drainwatch.core.repeats.stats import bounded_statistics
 
-LEVEL = Fraction(5, 100)
+DOUBT = "what is not known of it would decide"
+SUSPECTED = "it seems to have moved, which so few repeats do not prove among so many questions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Connections lost, of all scenarios.
+
+    ``members`` are the places of the figures that it is made of, ``moved`` of those of them
+    that show it most, or seem to. ``corrected`` is to be held against LEVEL.
+    """
+
+    name: Tally
+    verdict: Verdict
+    why: str | None
+    needed: Needed | None
+    members: tuple[int, ...]
+    moved: tuple[int, ...]
+    p: Fraction
+    corrected: Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Every figure with its verdict, in the order given, and how many were questions."""
+    """Every figure with its verdict, in the order given; and how many were questions."""
 
     figures: tuple[FigureFound, ...]
+    together: tuple[Together, ...]
     questions: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tested:
-    """A judged figure: its p before and after correction, and the least it could have had."""
-
-    p: Fraction
-    corrected: Fraction
-    attainable: Fraction
-
-    @property
-    def decided(self) -> bool:
-        return self.corrected <= LEVEL
+    questions_together: int
 
 
 def weigh(figures: Sequence[Figure]) -> Evidence:
     """Judge all figures of a comparison."""
-    judged = [figure for figure in figures if figure.shown_only is None]
-    tested = _test(judged)
-    undecided = [each for each in tested if not each.decided]
-    # What a further question would be one of; and what it would be with more repeats.
-    now = sum(each.attainable <= LEVEL for each in undecided)
-    then = sum(each.attainable < 1 for each in undecided)
-    remaining = iter(tested)
+    asked = ask(figures)
     return Evidence(
         figures=tuple(
-            _shown(figure)
-            if figure.shown_only is not None
-            else _judged(figure, next(remaining), now, then)
-            for figure in figures
+            _judged(figure, asked.single[at], asked.levels_alone(at))
+            if at in asked.single
+            else _shown(figure)
+            for at, figure in enumerate(figures)
         ),
-        questions=sum(each.attainable <= LEVEL for each in tested),
+        together=tuple(_whole(name, figures, asked) for name in asked.members),
+        questions=sum(each.counts for each in asked.single.values()),
+        questions_together=sum(each.counts for each in asked.whole.values()),
     )
 
 
-def corrected(p: Sequence[Fraction]) -> list[Fraction]:
-    """Holm's correction: to be held against the level, each in its place."""
-    order = sorted(range(len(p)), key=lambda at: p[at])
-    found = [Fraction(1)] * len(p)
-    so_far = Fraction(0)
-    for step, at in enumerate(order):
-        so_far = max(so_far, min(Fraction(1), p[at] * (len(p) - step)))
-        found[at] = so_far
-    return found
+def _whole(name: Tally, figures: Sequence[Figure], questions: Questions) -> Together:
+    asked, level = questions.whole[name], LEVEL * TOGETHER
+    places = questions.members[name]
+    members = [figures[at] for at in places]
+    if len(places) == 1:
+        return _of_one(name, figures[places[0]], places[0], questions)
+    moved: list[int] = []
+    needed = why = None
+    few = max(members, key=lambda each: smallest_p(len(each.baseline), len(each.run)))
+    if asked.decided:
+        worse = together.up(members) < together.down(members)
+        verdict = Verdict.REGRESSION if worse else Verdict.IMPROVEMENT
+        way = together.up if worse else together.down
+        moved = [at for at in places if 2 * way([figures[at]]) <= LEVEL]
+    elif missing := sum(_missing(each) is not None for each in members):
+        verdict = Verdict.INSUFFICIENT_EVIDENCE
+        why = f"not measured in every repeat of {missing} of {len(members)} scenarios"
+    elif too_few := _too_few(few, Levels(now=level, later=level)):
+        verdict = Verdict.INSUFFICIENT_EVIDENCE
+        why, needed = too_few
+    elif together.two_sided_at_best(members) <= level or any(
+        _doubtful(each, level) for each in members
+    ):
+        verdict, why = Verdict.INSUFFICIENT_EVIDENCE, DOUBT
+    elif moved := [at for at in questions.suspected(name) if not questions.single[at].decided]:
+        verdict, why = Verdict.INSUFFICIENT_EVIDENCE, SUSPECTED
+        needed = _most(_needed(figures[at], questions.levels_alone(at)) for at in moved)
+    else:
+        verdict = Verdict.NO_CHANGE
+    return Together(
+        name=name,
+        verdict=verdict,
+        why=why,
+        needed=needed,
+        members=tuple(places),
+        moved=tuple(moved),
+        p=asked.p,
+        corrected=asked.corrected,
+    )
 
 
-def _test(judged: Sequence[Figure]) -> list[_Tested]:
-    p = [min(Fraction(1), 2 * min(_both_ways(figure))) for figure in judged]
-    could = [attainable(each.baseline, each.run, each.least) for each in judged]
-    counted = [at for at in range(len(judged)) if could[at] <= LEVEL]
-    found = dict(zip(counted, corrected([p[at] for at in counted]), strict=True))
-    return [
-        _Tested(p=p[at], corrected=found.get(at, Fraction(1)), attainable=could[at])
-        for at in range(len(judged))
-    ]
+def _of_one(name: Tally, figure: Figure, at: int, questions: Questions) -> Together:
+    """All of one scenario are that one."""
+    asked = questions.single[at]
+    verdict, why, needed = _verdict(figure, asked, questions.levels_alone(at))
+    return Together(
+        name=name,
+        verdict=verdict,
+        why=why,
+        needed=needed,
+        members=(at,),
+        moved=(at,) if asked.decided else (),
+        p=asked.p,
+        corrected=asked.corrected,
+    )
 
 
-def _judged(figure: Figure, tested: _Tested, now: int, then: int) -> FigureFound:
-    verdict, why, needed = _verdict(figure, tested, now, then)
+def _judged(figure: Figure, asked: Asked, levels: Levels) -> FigureFound:
+    verdict, why, needed = _verdict(figure, asked, levels)
     return replace(
         _shown(figure),
         verdict=verdict,
         why=why,
         needed=needed,
-        p=float(tested.p),
-        p_corrected=float(tested.corrected),
+        p=float(asked.p),
+        p_corrected=float(asked.corrected),
         p_smallest=float(smallest_p(len(figure.baseline), len(figure.run))),
     )
 
 
 def _verdict(
-    figure: Figure, tested: _Tested, now: int, then: int
+    figure: Figure, asked: Asked, levels: Levels
 ) -> tuple[Verdict, str | None, Needed | None]:
-    """``now`` and ``then``: among how many undecided questions it would be held."""
-    if tested.decided:
-        up, down = _both_ways(figure)
-        return (Verdict.REGRESSION if up < down else Verdict.IMPROVEMENT), None, None
+    if asked.decided:
+        worse = together.up([figure]) < together.down([figure])
+        return (Verdict.REGRESSION if worse else Verdict.IMPROVEMENT), None, None
     if missing := _missing(figure):
         return Verdict.INSUFFICIENT_EVIDENCE, missing, None
-    # What would have been enough, had one side lain wholly beyond the other.
-    level = LEVEL / (now if tested.attainable <= LEVEL else now + 1)
-    n_a, n_b = len(figure.baseline), len(figure.run)
-    if (reached := smallest_p(n_a, n_b)) > level:
-        later = LEVEL / (then if tested.attainable < 1 else then + 1)
-        why = f"{n_a} against {n_b} repeats reach p = {float(reached):.2g} at best: too few"
-        needed = Needed(of_run=repeats_of_b(n_a, later), of_each=repeats_of_both(later))
-        return Verdict.INSUFFICIENT_EVIDENCE, why, needed
-    if figure.unit is Unit.COUNT and _p_at_best(figure) <= level:
-        why = "what is not known of the counts would decide"
-        return Verdict.INSUFFICIENT_EVIDENCE, why, None
+    if too_few := _too_few(figure, levels):
+        return Verdict.INSUFFICIENT_EVIDENCE, *too_few
+    if _doubtful(figure, levels.now):
+        return Verdict.INSUFFICIENT_EVIDENCE, DOUBT, None
     return Verdict.NO_CHANGE, None, None
 
 
-def _both_ways(figure: Figure) -> tuple[Fraction, Fraction]:
-    """The one-sided p of "the run has more" and of "the run has less"."""
-    up = higher(figure.baseline, figure.run, figure.least)
-    return up, higher(figure.run, figure.baseline, figure.least)
+def _too_few(figure: Figure, levels: Levels) -> tuple[str, Needed] | None:
+    """Why no claim was possible, had one side lain wholly beyond the other."""
+    n_a, n_b = len(figure.baseline), len(figure.run)
+    if (reached := smallest_p(n_a, n_b)) <= levels.now:
+        return None
+    why = f"{n_a} against {n_b} repeats reach p = {float(reached):.2g} at best: too few"
+    return why, _needed(figure, levels)
 
 
-def _p_at_best(figure: Figure) -> Fraction:
-    """The two-sided p for the truth that suits a claim best."""
+def _needed(figure: Figure, levels: Levels) -> Needed:
+    return Needed(
+        of_run=repeats_of_b(len(figure.baseline), levels.later),
+        of_each=repeats_of_both(levels.later),
+    )
 
-    def at(values: Sequence[Value], highest: bool) -> list[Value]:
-        known = [value for value in values if value is not None]
-        return [Interval.point(value.hi if highest else value.lo) for value in known]
 
-    up = higher(at(figure.baseline, False), at(figure.run, True))
-    down = higher(at(figure.run, False), at(figure.baseline, True))
-    return min(Fraction(1), 2 * min(up, down))
+def _most(needed: Iterable[Needed]) -> Needed:
+    found = list(needed)
+    return Needed(of_run=max(n.of_run for n in found), of_each=max(n.of_each for n in found))
+
+
+def _doubtful(figure: Figure, level: Fraction) -> bool:
+    """Whether it would be claimed at ``level``, were the truth what suits the claim best."""
+    return together.two_sided_at_best([figure]) <= level < together.two_sided([figure])
 
 
 def _missing(figure: Figure) -> str | None:

@@ -8,17 +8,19 @@ none is judged twice under two names.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.repeats.aggregate import Repeat
 from pytest_drainwatch.core.repeats.claim import Value
 from pytest_drainwatch.core.repeats.metrics import Metric, OwnMetric, Reading, Tally
+from pytest_drainwatch.core.scenario import Trigger
 
 # A duration must differ by more than this to count: two runs of one thing on one machine
 # differ by as much, because its load is not the same. It is what this project allows its
-# own parallel runs. Of a number of lost connections each one counts.
+# own parallel runs. For so long new connections must fail longer as well. Of flows each one
+# that was lost counts.
 LEAST_EFFECT_NS = 20 * NS_PER_MS
 # What a number without bounds is known to at best: its last digit.
 LAST_DIGIT_NS = NS_PER_MS
@@ -39,9 +41,12 @@ LONGER_IS_WORSE = (
 # Why others are not: they are judged already.
 _JUDGED_AS = {
     Metric.ENDPOINT_REMOVED: f"the sum of {Metric.SIGTERM} and {Metric.SIGTERM_TO_REMOVED}",
-    OwnMetric.NEW_TCP_FAILING: f"goes with {Tally.NEW_CONNECTIONS_FAILED}, which is judged",
-    OwnMetric.NEW_UDP_FAILING: f"goes with {Tally.NEW_CONNECTIONS_FAILED}, which is judged",
+    OwnMetric.NEW_TCP_FAILING: f"goes with {OwnMetric.NEW_FAILED}",
+    OwnMetric.NEW_UDP_FAILING: f"goes with {OwnMetric.NEW_FAILED}",
 }
+# After these nobody is left who could serve: new connections fail until nobody looks any more,
+# and for how long that is follows from the configuration.
+_NOBODY_LEFT = frozenset({str(Trigger.SCALE), str(Trigger.NAMESPACE_DELETE)})
 # The configuration that sets a duration on purpose: if that differs, so must the duration.
 _SET_BY = {
     Metric.SIGTERM: frozenset({"config.pre_stop", "config.grace_period_seconds", "config.pid1"}),
@@ -67,13 +72,18 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One figure of one scenario on both sides; ``shown_only`` says why it is not judged."""
+    """One figure of one scenario on both sides; ``shown_only`` says why it is not judged.
+
+    ``together`` names the connections lost that it counts: of all scenarios they are one
+    question (:mod:`.together`). None: of a figure that is asked of each scenario alone.
+    """
 
     name: str
     unit: Unit
     baseline: tuple[Value, ...]
     run: tuple[Value, ...]
     shown_only: str | None = None
+    together: Tally | None = None
     bounded: bool = True  # False: a source kept no bounds
 
     @property
@@ -91,21 +101,42 @@ def figures(
     baseline: Sequence[Repeat], run: Sequence[Repeat], differing: Collection[str] = ()
 ) -> list[Figure]:
     """The figures of a scenario; ``differing`` are the fields in which the sides differ."""
-    tallies = [
-        Figure(
-            name=str(tally),
-            unit=Unit.COUNT,
-            baseline=tuple(repeat.tallies.get(tally) for repeat in baseline),
-            run=tuple(repeat.tallies.get(tally) for repeat in run),
-        )
-        for tally in Tally
-    ]
+    new_ones = _new_connections(baseline, run)
     dead_window = _duration(Metric.DEAD_WINDOW, baseline, run).measured
     durations = [
         _duration(name, baseline, run, _why_not(name, differing, dead_window))
-        for name in (*Metric, *OwnMetric)
+        for name in (*Metric, OwnMetric.NEW_TCP_FAILING, OwnMetric.NEW_UDP_FAILING)
     ]
-    return [*tallies, *durations]
+    flows = [
+        _tally(tally, baseline, run) for tally in Tally if tally != Tally.NEW_CONNECTIONS_FAILED
+    ]
+    return [*flows, *new_ones, *durations]
+
+
+def _new_connections(baseline: Sequence[Repeat], run: Sequence[Repeat]) -> list[Figure]:
+    """How many failed, and for how long: that is judged, for plans have dense parts, in which
+    more fail in the same time. The number is, where no repeat knows the time.
+    """
+    number = _tally(Tally.NEW_CONNECTIONS_FAILED, baseline, run)
+    time = replace(_duration(OwnMetric.NEW_FAILED, baseline, run), together=number.together)
+    triggers = {str(each.conditions.get("config.trigger")) for each in (*baseline, *run)}
+    if left := sorted(triggers & _NOBODY_LEFT):
+        why = f"after {' or '.join(left)} nobody is left to serve, so they fail until the end"
+        return [replace(each, shown_only=why, together=None) for each in (number, time)]
+    if time.measured:
+        why = f"{OwnMetric.NEW_FAILED} is judged instead"
+        number = replace(number, shown_only=why, together=None)
+    return [number, time]
+
+
+def _tally(tally: Tally, baseline: Sequence[Repeat], run: Sequence[Repeat]) -> Figure:
+    return Figure(
+        name=str(tally),
+        unit=Unit.COUNT,
+        baseline=tuple(repeat.tallies.get(tally) for repeat in baseline),
+        run=tuple(repeat.tallies.get(tally) for repeat in run),
+        together=tally,
+    )
 
 
 def _why_not(name: Metric | OwnMetric, differing: Collection[str], dead_window: bool) -> str | None:

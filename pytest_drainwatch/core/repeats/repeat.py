@@ -28,7 +28,9 @@ from pytest_drainwatch.core.repeats.metrics import (
 )
 
 # Facts that name a place or a time and do not shape a result.
-_IDLE_FACTS = frozenset({"wall_clock_start", "warnings", "provider_why", "nodes"})
+# The build is a condition of its own, and would differ twice.
+_BUILD = frozenset({"drainwatch_version", "git_commit"})
+_IDLE_FACTS = frozenset({"wall_clock_start", "warnings", "provider_why", "nodes", *_BUILD})
 _IDLE_CONFIG = frozenset({"namespace", "target_host"})
 # Differences of instants that with several pods may be those of two of them.
 _OF_ONE_POD = (
@@ -37,6 +39,7 @@ _OF_ONE_POD = (
     Metric.LAST_UDP_TO_EXIT,
     Metric.SIGTERM_TO_REMOVED,
 )
+_SPARSE = ("probe_sparse_interval_ms", "udp_probe_sparse_interval_ms")
 _FAILING = {OwnMetric.NEW_TCP_FAILING: Proto.TCP, OwnMetric.NEW_UDP_FAILING: Proto.UDP}
 
 
@@ -47,7 +50,7 @@ def repeat(report: Report, label: str) -> Repeat:
         label=label,
         conditions=conditions(report),
         metrics=figures(report),
-        own_metrics=failing(report.trial.new_connections),
+        own_metrics={**failing(report.trial.new_connections), **failed_for(report)},
         fates=counted(flows),
         flows=flows,
         tallies=tallies(report),
@@ -127,6 +130,49 @@ def failing(probers: Sequence[NewConnections]) -> Mapping[OwnMetric, Reading | N
         for name, proto in _FAILING.items()
         if any(prober.proto is proto for prober in probers)
     }
+
+
+def failed_for(report: Report) -> Mapping[OwnMetric, Reading | None]:
+    """For how long new connections failed, if any were tried.
+
+    Where the plan is denser more of them fail in the same time, so each counts as the time to
+    the next. What nobody could judge may have failed; of those that are lost it is not known
+    where they were, so they count as if they had been where the plan is sparsest.
+    """
+    probers = report.trial.new_connections
+    if _failed(probers) is None:
+        return {OwnMetric.NEW_FAILED: None} if probers else {}
+    sparse_ms = [report.trial.config.get(name) for name in _SPARSE]
+    longest_ns = max(
+        (round(ms * NS_PER_MS) for ms in sparse_ms if isinstance(ms, (int, float))), default=0
+    )
+    failed_ns, unknown_ns = 0, 0
+    for prober in probers:
+        for interval_ns, failed, unknown in _apart(prober):
+            if interval_ns is None:
+                return {OwnMetric.NEW_FAILED: None}
+            failed_ns += failed * interval_ns
+            unknown_ns += unknown * interval_ns
+            longest_ns = max(longest_ns, interval_ns)
+    unknown_ns += longest_ns * sum(prober.lost or 0 for prober in probers)
+    within = Interval(failed_ns, failed_ns + unknown_ns)
+    return {OwnMetric.NEW_FAILED: Reading(shown_ns=failed_ns, within=within)}
+
+
+def _apart(prober: NewConnections) -> Sequence[tuple[int | None, int, int]]:
+    """How far apart attempts were; how many failed, and of how many that is not known."""
+    # Reports of before there were two densities do not have them apart.
+    if not prober.by_interval:
+        return [(prober.interval_ns, prober.failed, prober.not_judged)]
+    return [
+        # Of a slot that was missed nobody knows what an attempt would have met.
+        (
+            each.interval_ns,
+            each.failed,
+            max(each.not_judged, (each.planned_slots or 0) - each.attempts),
+        )
+        for each in prober.by_interval
+    ]
 
 
 def _lost(flows: Sequence[FlowReport], role: Role) -> Interval | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pytest_drainwatch.core.repeats.document import ScenarioSummary
 
 SUMMARY_SCHEMA = 1
+_BROKEN_OFF = "its test did not come to its end, so it may have measured more"
 
 
 class State(StrEnum):
@@ -26,13 +27,15 @@ class Planned:
     """A trial that a test is to measure.
 
     ``scenario`` is None where only the test itself knows. ``why_not`` says why it will not
-    be measured, if that is known (a skipped test's reason).
+    be measured, if that is known (a skipped test's reason). ``ended`` is False of a test
+    whose process was killed while it ran, or that never began.
     """
 
     scenario: str | None
     repeat: int
     test: str
     why_not: str | None = None
+    ended: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +88,13 @@ def summarised(
     scenarios: Sequence[ScenarioSummary] = (),
     refused: Sequence[Refused] = (),
     unread: Sequence[str] = (),
+    folder_of: Callable[[str], str] = str,
 ) -> Summary:
     """The whole: ``trials`` that left something, and those ``planned`` that did not."""
-    listed = (*trials, *never_run(trials, planned))
-    missing = [entry for entry in listed if entry.state is not State.MEASURED]
-    told = {entry.why for entry in missing}
-    why = (*(said for said in unread if said not in told), *map(_missing, missing))
+    listed = (*trials, *never_run(trials, planned, folder_of))
+    lacking = [entry for entry in listed if entry.state is not State.MEASURED]
+    told = {entry.why for entry in lacking}
+    why = (*(said for said in unread if said not in told), *map(missing, lacking))
     return Summary(
         summary_schema=SUMMARY_SCHEMA,
         run_id=run_id,
@@ -103,21 +107,23 @@ def summarised(
     )
 
 
-def never_run(trials: Iterable[TrialEntry], planned: Iterable[Planned]) -> Iterator[TrialEntry]:
+def never_run(
+    trials: Iterable[TrialEntry], planned: Iterable[Planned], folder_of: Callable[[str], str] = str
+) -> Iterator[TrialEntry]:
     """Planned trials of which nothing is there.
 
     A test is known by its name. Trials that name no test stand for those planned of
-    their scenario and repeat, as many as there are.
+    their scenario and repeat, as many as there are. Only their folders say which: the
+    scenario's as ``folder_of`` names it, and of its second test that of a second attempt.
     """
     seen = {(t.test, t.scenario) for t in trials if t.test is not None}
     tests = {test for test, _ in seen}
-    nameless = Counter(
-        (t.scenario, t.repeat) for t in trials if t.test is None and t.attempt in (1, None)
-    )
+    nameless = Counter((folder_of(t.scenario or ""), t.repeat) for t in trials if t.test is None)
     for plan in planned:
-        if plan.test in tests if plan.scenario is None else (plan.test, plan.scenario) in seen:
+        begun = plan.test in tests
+        if begun and plan.ended if plan.scenario is None else (plan.test, plan.scenario) in seen:
             continue
-        place = (plan.scenario, plan.repeat)
+        place = (folder_of(plan.scenario or ""), plan.repeat)
         if nameless[place]:
             nameless[place] -= 1
             continue
@@ -128,7 +134,7 @@ def never_run(trials: Iterable[TrialEntry], planned: Iterable[Planned]) -> Itera
             test=plan.test,
             folder=None,
             state=State.NOT_RUN,
-            why=plan.why_not or "planned, and never begun",
+            why=plan.why_not or (_BROKEN_OFF if begun else "planned, and never begun"),
         )
 
 
@@ -140,7 +146,8 @@ def name_of(entry: TrialEntry) -> str:
     return f"{entry.scenario or 'a trial'}{which} of {entry.test}"
 
 
-def _missing(entry: TrialEntry) -> str:
+def missing(entry: TrialEntry) -> str:
+    """Which trial has no report, and why."""
     said = {State.VOID: "is void", State.UNFINISHED: "is unfinished", State.NOT_RUN: "did not run"}
     why = " ".join((entry.why or "it is not known why").split())
     return f"{name_of(entry)} {said[entry.state]}: {why}"

@@ -45,6 +45,8 @@ _METRICS = {
     OwnMetric.NEW_TCP_FAILING: "from the first new TCP connection that failed to the last one; "
     "0: surely none did",
     OwnMetric.NEW_UDP_FAILING: "the same of new UDP ports",
+    OwnMetric.NEW_FAILED: "for how long new connections failed: each that did stands for the time "
+    "until the next was due; TCP and UDP added up",
 }
 _TALLIES = {
     Tally.TARGET_FLOWS_LOST: "flows of targets neither drained nor alive at the end, surely",

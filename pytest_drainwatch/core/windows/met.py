@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval, merged
 from pytest_drainwatch.core.probing import counts
 from pytest_drainwatch.core.probing.attempts import Prober
-from pytest_drainwatch.core.probing.document import Fate
+from pytest_drainwatch.core.probing.document import Fate, Rate
 from pytest_drainwatch.core.probing.pieces import Piece, Tried
+from pytest_drainwatch.core.probing.planned import Plan
 from pytest_drainwatch.core.windows.document import Met, Span
 
 
@@ -22,6 +23,8 @@ class Attempts:
     pieces: tuple[Piece, ...]
     lost: int | None
     until_ns: int  # none was begun after this
+    plan: Plan | None
+    sparsest: int
 
     @classmethod
     def of(cls, tried: Iterable[Tried]) -> Attempts | None:
@@ -29,10 +32,13 @@ class Attempts:
         tcp = [each for each in tried if each.prober.proto is Proto.TCP]
         if not tcp:
             return None
+        (plan, *others) = [each.prober.plan for each in tcp]
         return cls(
             pieces=tuple(piece for each in tcp for piece in each.pieces),
             lost=_sum(each.prober for each in tcp),
             until_ns=max(each.prober.stopped_ns for each in tcp),
+            plan=None if others else plan,  # two have slots of their own
+            sparsest=max(each.prober.sparsest for each in tcp),
         )
 
     def met(self, span: Span, gaps: Sequence[Interval], t0_ns: int) -> Met | None:
@@ -56,10 +62,16 @@ class Attempts:
         return Met(
             attempts=attempts,
             failed=failed,
-            rate=counts.rate(counted, self.lost) if attempts else None,
+            rate=self._rate(counted, inside) if attempts else None,
             not_judged=counts.doubtful(sure),
             at_most=counts.judged(may),
         )
+
+    def _rate(
+        self, counted: Mapping[int, counts.Counts], inside: Sequence[Interval]
+    ) -> Rate | None:
+        planned = self.plan.slots(inside) if self.plan else None
+        return counts.rate(counted, self.lost, planned=planned, sparsest=self.sparsest)
 
 
 def _sum(tcp: Iterable[Prober]) -> int | None:

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.stall import BUSY, reaches_measured
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.document import TrialReport
-
-# What a busy machine does to us. A suspended one, or a CPU quota, is another matter.
-BUSY = frozenset({str(Event.AGENT_STALLED), str(Event.WATCHER_STALLED)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +25,11 @@ class Stalled:
 
 
 def stalls_while_measuring(trial: TrialReport, settle_ns: int) -> tuple[int, int]:
-    """How many stalls reach into the measured part, and the longest in ms: 0, 0 if none does.
+    """How many stalls of a busy machine are in what was measured, and the longest in ms.
 
-    It begins with the settle time. What an agent is held up by before, while other
-    clusters start, is in no figure.
+    0 and 0 if there are none.
     """
-    found = [s for s in trial.stalls if s.kind in BUSY and s.at_ns[1] > -settle_ns]
+    found = [s for s in trial.stalls if s.kind in BUSY and reaches_measured(s.at_ns, settle_ns)]
     longest_ns = max((stall.at_ns[1] - stall.at_ns[0] for stall in found), default=0)
     return len(found), longest_ns // NS_PER_MS
 
