@@ -32,7 +32,7 @@ from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, op
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.scenario import App, Behavior, Flows, Scenario
-from pytest_drainwatch.progress import PlainProgress
+from pytest_drainwatch.showing.progress import PlainProgress
 from pytest_drainwatch.trial import TrialVoid, deploy, prepare
 
 DONE, NOT_COVERED, CANNOT = 0, 1, 3

@@ -111,9 +111,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
     from pytest_drainwatch.pool import ClusterPool
-    from pytest_drainwatch.progress import PlainProgress
     from pytest_drainwatch.render.terminal import show
     from pytest_drainwatch.results import claim_folder, new_run_id
+    from pytest_drainwatch.showing.progress import PlainProgress
     from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
     from pytest_drainwatch.turns import TurnError, turn
 

@@ -70,8 +70,8 @@ def _try(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.cluster import ClusterError
     from pytest_drainwatch.controls import CONTROLS
     from pytest_drainwatch.pool import ClusterPool
-    from pytest_drainwatch.progress import PlainProgress
     from pytest_drainwatch.results import claim_folder, new_run_id
+    from pytest_drainwatch.showing.progress import PlainProgress
     from pytest_drainwatch.trial import TrialVoid, run_trial
 
     try:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import interrupts, repeating, session
-from pytest_drainwatch.asked import EXPECTED_ARMS, arms_of, named_arms
+from pytest_drainwatch import interrupts, session
+from pytest_drainwatch.planning import repeating
+from pytest_drainwatch.planning.asked import EXPECTED_ARMS, arms_of, named_arms
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
     from pytest_drainwatch.core.scenario import Scenario
     from pytest_drainwatch.pool import ClusterPool
-    from pytest_drainwatch.progress import PytestProgress
+    from pytest_drainwatch.showing.progress import PytestProgress
     from pytest_drainwatch.stage import Stage
     from pytest_drainwatch.trial import Held, Probe, Trial
 
@@ -122,7 +123,7 @@ def dw_flows(dw_probe: Probe) -> Iterator[Held]:
 @pytest.fixture
 def trial(request: pytest.FixtureRequest, dw_flows: Held) -> Trial:
     """A measured trial of ``scenario``: judge it in the test's body."""
-    from pytest_drainwatch.told import announce
+    from pytest_drainwatch.telling.told import announce
     from pytest_drainwatch.trial import measure
 
     return announce(request, measure(dw_flows))
@@ -209,7 +210,7 @@ def _applied(request: pytest.FixtureRequest, asked: Scenario) -> Scenario:
 
 
 def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Trial:
-    from pytest_drainwatch.told import announce
+    from pytest_drainwatch.telling.told import announce
     from pytest_drainwatch.trial import deploy, hold, measure
 
     with (
@@ -223,7 +224,7 @@ def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario)
 @contextmanager
 def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
     from pytest_drainwatch.pool import refuse
-    from pytest_drainwatch.told import FAILED
+    from pytest_drainwatch.telling.told import FAILED
     from pytest_drainwatch.trial import prepare
 
     run = request.config.stash[session.RUN]
@@ -276,6 +277,6 @@ def _folder(run: session.Run, asked: Scenario, repeat: int) -> Path:
 
 
 def _progress(config: pytest.Config, trial: str = "") -> PytestProgress:
-    from pytest_drainwatch.progress import PytestProgress
+    from pytest_drainwatch.showing.progress import PytestProgress
 
     return PytestProgress(config, trial)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_drainwatch import asked, listening, repeating, session, verdict
+from pytest_drainwatch import session
 from pytest_drainwatch.fixtures import (
     arms,
     drainwatch,
@@ -27,6 +27,9 @@ from pytest_drainwatch.fixtures import (
     trial,
     trials,
 )
+from pytest_drainwatch.planning import asked, repeating
+from pytest_drainwatch.showing import listening
+from pytest_drainwatch.telling import verdict
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -78,7 +81,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # First: --sw and whoever else deselects by a test's place must see the order they run in.
     if any(map(repeating.is_repeated, items)):
-        from pytest_drainwatch import ordering
+        from pytest_drainwatch.planning import ordering
 
         items[:] = ordering.in_turn(config, items)
 
@@ -89,7 +92,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config, items = session.config, session.items
     asked.check_items(config, items)
     if any(map(repeating.measures, items)):
-        from pytest_drainwatch import planned
+        from pytest_drainwatch.planning import planned
 
         config.stash[listening.PLAN] = planned.plan(config, items)
     _check_baseline(config)
@@ -103,7 +106,7 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
 
 def _check_baseline(config: pytest.Config) -> None:
     if "baseline" in config.stash[session.RUN].given:
-        from pytest_drainwatch import gate
+        from pytest_drainwatch.telling import gate
 
         gate.check(config)
 
@@ -122,7 +125,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if repeating.measures(item) or item.user_properties:
-        from pytest_drainwatch import told
+        from pytest_drainwatch.telling import told
 
         told.forget(item)
     asked.refuse(item)
@@ -134,7 +137,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed:
-        from pytest_drainwatch import told
+        from pytest_drainwatch.telling import told
 
         told.enrich(item, report)
     return report
@@ -153,20 +156,20 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if listening.measured(session.config):
-        from pytest_drainwatch import closing
+        from pytest_drainwatch.telling import closing
 
         closing.finish(session)
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     if listening.measured(terminalreporter.config):
-        from pytest_drainwatch import closing
+        from pytest_drainwatch.telling import closing
 
         closing.show(terminalreporter)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_json_runtest_metadata(item: pytest.Item) -> dict[str, object]:
-    from pytest_drainwatch import told
+    from pytest_drainwatch.telling import told
 
     return told.json_metadata(item)

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-# A run within this process forgets what it imported, but packages remember it: the next run
-# would get half of its modules anew. These stay.
-import pytest_drainwatch.closing
 import pytest_drainwatch.render.compare
 import pytest_drainwatch.repeats.comparison
 import pytest_drainwatch.repeats.summary
+
+# A run within this process forgets what it imported, but packages remember it: the next run
+# would get half of its modules anew. These stay.
+import pytest_drainwatch.telling.closing
 import pytest_drainwatch.trial  # noqa: F401
 import tests.core.trials  # noqa: F401
 
@@ -48,7 +49,7 @@ def dw_flows(request, scenario, dw_repeat):
 @pytest.fixture(autouse=True)
 def measured(request, monkeypatch):
     import pytest_drainwatch.trial as conductor
-    from pytest_drainwatch.repeating import repeat_of
+    from pytest_drainwatch.planning.repeating import repeat_of
     node = request.node
     def measure(held):
         asked, folder = held

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch import explain
-from pytest_drainwatch.asked import arm_names
 from pytest_drainwatch.cluster.embedded import machine
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.scenario import Scenario, arms
+from pytest_drainwatch.planning.asked import arm_names
 from pytest_drainwatch.trial import Trial
 from tests.core.trials import recording_of
 

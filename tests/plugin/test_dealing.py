@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.scenario import ClusterNeeds
-from pytest_drainwatch.dealing import CLUSTER_S, FIRST_STRETCHES, Work, dealt, finish_s, lasts_s
-from pytest_drainwatch.ordering import interleaved
+from pytest_drainwatch.planning.dealing import (
+    CLUSTER_S,
+    FIRST_STRETCHES,
+    Work,
+    dealt,
+    finish_s,
+    lasts_s,
+)
+from pytest_drainwatch.planning.ordering import interleaved
 from pytest_drainwatch.pool import MOST_ALIVE
 from tests.embedded.test_pool import FOUR, pooled
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch.gate import in_our_words
+from pytest_drainwatch.telling.gate import in_our_words
 
 ONE = """
 import pytest

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.board import in_one_line
-from pytest_drainwatch.relay import Kind, Message, Receiver, Sender, read
+from pytest_drainwatch.showing.board import in_one_line
+from pytest_drainwatch.showing.relay import Kind, Message, Receiver, Sender, read
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets with names alone")
 
@@ -103,7 +103,7 @@ def test_the_status_line_says_as_much_as_there_is_room_for() -> None:
 
 
 SAYING = """
-from pytest_drainwatch.progress import PytestProgress
+from pytest_drainwatch.showing.progress import PytestProgress
 import pytest
 
 @pytest.mark.parametrize("number", range(4))
@@ -176,7 +176,7 @@ def test_where_there_can_be_no_relay_there_are_results_all_the_same(
 ) -> None:
     with (suite.path / "conftest.py").open("a") as conftest:
         conftest.write(
-            "\nfrom pytest_drainwatch import relay\n"
+            "\nfrom pytest_drainwatch.showing import relay\n"
             "def refuse(self, deliver): raise OSError('no such sockets')\n"
             "relay.Receiver.__init__ = refuse\n"
         )
@@ -189,7 +189,7 @@ def test_where_there_can_be_no_relay_there_are_results_all_the_same(
 
 LIVE = """
 import time
-from pytest_drainwatch.progress import PytestProgress
+from pytest_drainwatch.showing.progress import PytestProgress
 import pytest
 
 @pytest.mark.parametrize("number", range(2))

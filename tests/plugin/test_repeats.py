@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pytest_drainwatch.dealing import CLUSTER_S
+from pytest_drainwatch.planning.dealing import CLUSTER_S
 
 TWO = """
 import pytest

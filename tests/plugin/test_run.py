@@ -105,7 +105,7 @@ def test_json_report_and_junit_get_headlines(drain_suite: pytest.Pytester) -> No
 def test_each_trial_of_a_test_has_its_row(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
-        from pytest_drainwatch import told
+        from pytest_drainwatch.telling import told
 
         def test_two(request, dw_flows, trial):
             from pytest_drainwatch.trial import measure
@@ -151,7 +151,7 @@ def test_unequal_counts_are_explained_from_the_first_failure(suite: pytest.Pytes
 def test_what_a_person_must_know_is_said_without_v(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
-        from pytest_drainwatch.progress import PytestProgress
+        from pytest_drainwatch.showing.progress import PytestProgress
 
         def test_it(request):
             progress = PytestProgress(request.config)

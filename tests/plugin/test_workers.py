@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch.dealing import CLUSTER_S, Work
-from pytest_drainwatch.forecast import Workers, duration
+from pytest_drainwatch.planning.dealing import CLUSTER_S, Work
+from pytest_drainwatch.planning.forecast import Workers, duration
 
 UNEVEN = """
 import pytest

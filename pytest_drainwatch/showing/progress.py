@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.relay import Kind, Sender
+from pytest_drainwatch.showing.relay import Kind, Sender
 
 log = logging.getLogger("pytest_drainwatch.trial")
 STATUS_EVERY_S = 1.0

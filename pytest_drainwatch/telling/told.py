@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import repeating
+from pytest_drainwatch.planning import repeating
 from pytest_drainwatch.session import shown
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch.relay import Kind, Message, Receiver
+from pytest_drainwatch.showing.relay import Kind, Message, Receiver
 
 EVENT = "drainwatch_told"  # what xdist calls worker_EVENT() for
 

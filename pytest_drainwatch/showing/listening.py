@@ -13,8 +13,8 @@ import pytest
 from pytest_drainwatch import session
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.board import Board
-    from pytest_drainwatch.planned import Plan
+    from pytest_drainwatch.planning.planned import Plan
+    from pytest_drainwatch.showing.board import Board
 
 REPORTS = pytest.StashKey[list[pytest.TestReport]]()
 # Of a run that sets out to measure.
@@ -49,7 +49,7 @@ class Listener:
         """A worker is about to be started: what it has to know of this run."""
         node.workerinput.update(session.told_to_workers(self._config))
         if self._board is None:
-            from pytest_drainwatch.board import Board
+            from pytest_drainwatch.showing.board import Board
 
             self._board = Board(self._config)
         if self._board.name is not None:
@@ -62,7 +62,8 @@ class Listener:
 
         From now on a SIGTERM ends the run as Ctrl-C does; a run without trials keeps its own.
         """
-        from pytest_drainwatch import interrupts, planned
+        from pytest_drainwatch import interrupts
+        from pytest_drainwatch.planning import planned
 
         if PLAN in self._config.stash:
             return
@@ -86,7 +87,7 @@ class Listener:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         if self._board is not None:
-            from pytest_drainwatch import planned
+            from pytest_drainwatch.planning import planned
 
             self._board.close()
             planned.clear_up(self._config)
@@ -103,6 +104,6 @@ def measured(config: pytest.Config) -> bool:
     names = [str(name) for report in reports for name, _ in report.user_properties]
     if not names:
         return False
-    from pytest_drainwatch.told import ours
+    from pytest_drainwatch.telling.told import ours
 
     return any(map(ours, names))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pytest_drainwatch.told import trials_of
+from pytest_drainwatch.telling.told import trials_of
 
 # What the table of a run shows of a trial, in the order of its columns, after its name.
 COLUMNS = ("sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "new", "exit", "report")

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import gate, planned
-from pytest_drainwatch.attempts import NOT_JUDGED, Measured, Told, table
-from pytest_drainwatch.listening import PLAN, REPORTS
+from pytest_drainwatch.planning import planned
 from pytest_drainwatch.session import RUN, shown, workers_of
+from pytest_drainwatch.showing.listening import PLAN, REPORTS
+from pytest_drainwatch.telling import gate
+from pytest_drainwatch.telling.attempts import NOT_JUDGED, Measured, Told, table
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -71,7 +72,7 @@ def show(terminal: TerminalReporter) -> None:
 
 def for_json(config: pytest.Config) -> dict[str, object]:
     """What pytest-json-report writes of the whole run."""
-    from pytest_drainwatch.attempts import as_json
+    from pytest_drainwatch.telling.attempts import as_json
 
     found: dict[str, object] = {
         "schema": 1,
@@ -169,8 +170,8 @@ def _seek(config: pytest.Config, found: Summary, told: Told) -> list[str]:
 
 def _read(entry: TrialEntry, path: Path, as_typed: str) -> Measured:
     from pytest_drainwatch import report
-    from pytest_drainwatch.repeating import label
-    from pytest_drainwatch.told import headlines
+    from pytest_drainwatch.planning.repeating import label
+    from pytest_drainwatch.telling.told import headlines
 
     read = report.loads(path.read_text(encoding="utf-8"))
     return Measured(

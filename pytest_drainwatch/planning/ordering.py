@@ -2,8 +2,8 @@
 
 Without xdist repeats are interleaved: first r00 of every scenario, then every r01, so that a
 machine that slows down during the run slows all of them alike. A worker of xdist has the order
-that :mod:`pytest_drainwatch.dealing` makes, which is about the run's length alone: there one
-scenario's repeats may follow each other, and other workers measure other scenarios meanwhile.
+that :mod:`pytest_drainwatch.planning.dealing` makes, which is about the run's length alone:
+there one scenario's repeats may follow each other, and other workers measure other scenarios meanwhile.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import asked, dealing, repeating
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.dealing import Work
+from pytest_drainwatch.planning import asked, dealing, repeating
+from pytest_drainwatch.planning.dealing import Work
 from pytest_drainwatch.session import RUN
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import asked, ordering, repeating
-from pytest_drainwatch.forecast import Workers, forecast
+from pytest_drainwatch.planning import asked, ordering, repeating
+from pytest_drainwatch.planning.forecast import Workers, forecast
 from pytest_drainwatch.session import RUN
 
 FILE = ".planned.json"

@@ -23,7 +23,7 @@ class Verdict:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Before everybody else, and some are "first": they write down how the run ended."""
         if self._has_baseline():
-            from pytest_drainwatch import gate
+            from pytest_drainwatch.telling import gate
 
             gate.judge(session)
         return (yield)
@@ -32,14 +32,14 @@ class Verdict:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Last: after the run's own table."""
         if self._has_baseline():
-            from pytest_drainwatch import gate
+            from pytest_drainwatch.telling import gate
 
             gate.show(terminalreporter)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, object]) -> None:
         """pytest-json-report: every trial of the run, and what the baseline says of it."""
-        from pytest_drainwatch import closing
+        from pytest_drainwatch.telling import closing
 
         json_report["drainwatch"] = closing.for_json(self._config)
 

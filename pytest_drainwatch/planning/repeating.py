@@ -1,7 +1,7 @@
 """Repeats are tests of their own: ``r00``, ``r01``, … of each test that measures.
 
 So each of them passes or fails for itself, ``-k r02`` and ``--lf`` select them, and workers
-share them out. In which order they run is :mod:`pytest_drainwatch.ordering`'s matter.
+share them out. In which order they run is :mod:`pytest_drainwatch.planning.ordering`'s matter.
 """
 
 from __future__ import annotations

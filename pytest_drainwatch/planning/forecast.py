@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import asked, dealing, ordering, repeating, session
-from pytest_drainwatch.dealing import Work
+from pytest_drainwatch import session
+from pytest_drainwatch.planning import asked, dealing, ordering, repeating
+from pytest_drainwatch.planning.dealing import Work
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.scenario import ClusterNeeds

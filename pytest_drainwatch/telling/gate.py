@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch.listening import PLAN
 from pytest_drainwatch.session import COMMAND_LINE, INI, RUN, shown
+from pytest_drainwatch.showing.listening import PLAN
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch import repeating
+from pytest_drainwatch.planning import repeating
 from pytest_drainwatch.session import RUN
 
 if TYPE_CHECKING:

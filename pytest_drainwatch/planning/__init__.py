@@ -1,0 +1,1 @@
+"""What a run will measure, how often, and in which order."""

@@ -1,0 +1,1 @@
+"""What is said of a run: by its tests, in its table, and at its end."""
