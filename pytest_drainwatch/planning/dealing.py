@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+# Trials at least so long, as a share of the longest, are long ones.
+LONG = 0.75
 # The start of a cluster, about.
 CLUSTER_S = 5.0
 
@@ -121,22 +123,30 @@ def _balanced(works: Sequence[Work], sizes: Sequence[int]) -> list[int]:
         else:
             rest.append(place)
     order = []
-    for queue, size in zip(queues, sizes, strict=True):
+    for number, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
         room = size - len(queue)
-        order += others[:room] + _together(works, queue)
+        order += others[:room] + _together(works, queue, number)
         del others[:room]
     return order + rest + others
 
 
-def _together(works: Sequence[Work], queue: Iterable[int]) -> list[int]:
-    """Trials of one cluster in a row; among themselves the longest first.
+def _together(works: Sequence[Work], queue: Iterable[int], number: int) -> list[int]:
+    """Trials of one cluster in a row; among themselves the long ones first.
 
-    What is stolen is taken from the end: a short one there does no harm.
+    What is stolen is taken from the end: a short one there does no harm. Each worker begins with
+    another of its long ones: else all would have the same scenario, and be busy at the same
+    instants.
     """
     found: dict[frozenset[str], list[int]] = {}
     for place in sorted(queue, key=lambda place: (-works[place].seconds, place)):
         found.setdefault(frozenset(works[place].clusters), []).append(place)
-    return [place for group in found.values() for place in group]
+    return [place for group in found.values() for place in _turned(works, group, number)]
+
+
+def _turned(works: Sequence[Work], group: list[int], number: int) -> list[int]:
+    long = sum(works[place].seconds >= LONG * works[group[0]].seconds for place in group)
+    first = number % long
+    return group[first:long] + group[:first] + group[long:]
 
 
 def _stretches(order: Sequence[int], sizes: Iterable[int]) -> tuple[list[list[int]], Sequence[int]]:

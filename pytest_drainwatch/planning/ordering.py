@@ -3,7 +3,8 @@
 Without xdist repeats are interleaved: first r00 of every scenario, then every r01, so that a
 machine that slows down during the run slows all of them alike. A worker of xdist has the order
 that :mod:`pytest_drainwatch.planning.dealing` makes, which is about the run's length alone:
-there one scenario's repeats may follow each other, and other workers measure other scenarios meanwhile.
+there one scenario's repeats may follow each other, and other workers measure other scenarios
+meanwhile.
 """
 
 from __future__ import annotations

@@ -188,3 +188,12 @@ def _first_sent(made: type, tests: int, workers: int) -> list[list[int]]:
         schedule.add_node_collection(node, [f"test_{n}" for n in range(tests)])
     schedule.schedule()
     return [node.sent for node in nodes]
+
+
+def test_workers_do_not_begin_with_the_same_scenario() -> None:
+    """Five repeats of five scenarios: who has a long one of another kind begins with it."""
+    works = [Work(seconds=s, clusters=("one",)) for _ in range(5) for s in (26, 50, 51, 52, 55)]
+    order = dealt(works, "worksteal", 6, alive=2)
+    firsts = [works[order[at]].seconds for at in (0, 4, 8, 12, 16, 20)]
+    assert len(set(firsts)) > 1
+    assert min(firsts) >= 50  # the short one stays where it does no harm when it is stolen
