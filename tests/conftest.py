@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_configure() -> None:
+    """Tests interrupt processes that they start, whatever the shell left us with.
+
+    What a script starts with ``&`` ignores SIGINT, and so would all its children.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-WORKERS = pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+# What is slow with workers has its like in test_relay.py, test_workers.py and test_gate.py.
+WITH_WORKERS = pytest.param(["-n2"], marks=pytest.mark.slow)
+WORKERS = pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 ONE = "def test_it(trial): pass\n"
 
 
@@ -277,15 +281,23 @@ def test_the_marker_says_what_it_takes(suite: pytest.Pytester) -> None:
     suite.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.trial(repeat=N): *"])
 
 
-def test_a_run_that_measures_nothing_asks_for_no_cluster(pytester: pytest.Pytester) -> None:
+def test_a_run_that_measures_nothing_asks_for_no_cluster(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor for settings, of which nobody gave any."""
+    for name in [name for name in os.environ if name.startswith("DW_")]:
+        monkeypatch.delenv(name)
+    telling = ("telling.closing", "telling.gate", "telling.told")
+    dear = ("cluster", "settings", "core.interval", "planning.planned", *telling)
+    for name in dear:  # a module that was moved is not one that was spared
+        assert importlib.util.find_spec(f"pytest_drainwatch.{name}") is not None
     pytester.makepyfile(
-        """
+        f"""
         import sys
 
         def test_unrelated():
-            dear = ("cluster", "settings", "core.interval", "planned", "closing", "gate", "told")
-            assert not {f"pytest_drainwatch.{name}" for name in dear} & set(sys.modules)
+            dear = {dear!r}
+            assert not {{f"pytest_drainwatch.{{name}}" for name in dear}} & set(sys.modules)
         """
     )
     result = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "no:json-report")
