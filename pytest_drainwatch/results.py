@@ -54,6 +54,11 @@ def attempt_of(name: str) -> Attempt | None:
     return Attempt(repeat=int(found[2]), attempt=int(found[3] or 1), first=found[1])
 
 
+def has_report(folder: Path) -> bool:
+    """Whether anything was measured below ``folder``."""
+    return any(path.is_file() for path in folder.rglob("report.json"))
+
+
 def claim_folder(out: Path, run_id: str, scenario_id: str, repeat: int = 0) -> Path:
     """A new folder for one attempt; a second attempt gets a name of its own.
 

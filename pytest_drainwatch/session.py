@@ -126,6 +126,11 @@ def _resolved(config: pytest.Config, *, told: bool = True) -> Settings:
     return replace(settings, **paths)  # type: ignore[arg-type]
 
 
+def only_looks(config: pytest.Config) -> bool:
+    """Whether the run was told to begin no test, so that nothing can be measured in it."""
+    return any(config.getoption(name, default=False) for name in ("collectonly", "setupplan"))
+
+
 def shown(config: pytest.Config, path: Path) -> Path:
     """A path as a person who called pytest would type it."""
     here = config.invocation_params.dir

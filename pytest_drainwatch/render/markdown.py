@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytest_drainwatch.core.repeats.document import MetricSummary, ScenarioSummary
 from pytest_drainwatch.core.repeats.summary import State, Summary
 from pytest_drainwatch.render.aggregate import fates, numbers, tallies
+from pytest_drainwatch.render.text import plain
 
 # GitHub's limit, less what a workflow may write beside it.
 MOST_BYTES = 1_000_000
@@ -40,8 +41,7 @@ def cell(said: object) -> str:
 
 def _plain(said: object, special: re.Pattern[str]) -> str:
     line = " ".join(str(said).split())
-    shown = "".join(letter if letter.isprintable() else "?" for letter in line)
-    return special.sub(lambda sign: f"&#{ord(sign[0])};", shown)
+    return special.sub(lambda sign: f"&#{ord(sign[0])};", plain(line))
 
 
 def _lines(found: Summary) -> Iterator[str]:

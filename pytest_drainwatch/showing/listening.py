@@ -28,6 +28,7 @@ class Listener:
         self._config = config
         self._reports = config.stash[REPORTS] = []
         self._board: Board | None = None
+        self._told: dict[str, object] | None = None
         self._signals = ExitStack()
 
     @pytest.hookimpl(tryfirst=True)
@@ -47,7 +48,9 @@ class Listener:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """A worker is about to be started: what it has to know of this run."""
-        node.workerinput.update(session.told_to_workers(self._config))
+        if self._told is None:  # once: whether there is a Docker may take a second to learn
+            self._told = session.told_to_workers(self._config)
+        node.workerinput.update(self._told)
         if self._board is None:
             from pytest_drainwatch.showing.board import Board
 

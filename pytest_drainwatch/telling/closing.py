@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_drainwatch.planning import planned
-from pytest_drainwatch.session import RUN, shown, workers_of
+from pytest_drainwatch.session import RUN, only_looks, shown, workers_of
 from pytest_drainwatch.showing.listening import PLAN, REPORTS
 from pytest_drainwatch.telling import gate
 from pytest_drainwatch.telling.attempts import NOT_JUDGED, Measured, Told, table
@@ -34,7 +34,7 @@ SILENT = pytest.StashKey[list[Measured]]()
 def finish(session: pytest.Session) -> None:
     """Sum up a run that set out to measure."""
     config = session.config
-    if any(config.getoption(name, default=False) for name in ("collectonly", "setupplan")):
+    if only_looks(config):
         return
     refused = session.testsfailed or session.exitstatus == pytest.ExitCode.USAGE_ERROR
     if refused and not config.stash[REPORTS]:
@@ -44,13 +44,15 @@ def finish(session: pytest.Session) -> None:
 
 
 def _sum_up(config: pytest.Config) -> list[str]:
+    from pytest_drainwatch.results import has_report
+
     plan = config.stash.get(PLAN, planned.Plan())
     told = Told.of(config.stash[REPORTS])
     folder = config.stash[RUN].folder
     if not _anything(folder) and all(trial["test"] in told.skipped for trial in plan.trials):
         return []  # nothing was to be measured in the end
     problems = _guarded("summary.json is not written", lambda: _summarise(config, plan, told))
-    if _measured(folder):
+    if has_report(folder):
         # Else nobody knows what it is worth, and older runs had better stay.
         problems += _guarded("no old run was removed", lambda: _prune(config))
     return problems
@@ -193,15 +195,11 @@ def _prune(config: pytest.Config) -> list[str]:
     if keep is None:
         return []
     from pytest_drainwatch.repeats.pruning import prune
-    from pytest_drainwatch.results import run_of
+    from pytest_drainwatch.results import has_report, run_of
 
     # A run in which nothing could be measured takes no other's place.
     others = sorted((p for p in out.iterdir() if run_of(p.name) and p != run.folder), reverse=True)
-    spare = set(list(filter(_measured, others))[: keep - 1])
+    spare = set(list(filter(has_report, others))[: keep - 1])
     if gate.BASELINE in config.stash:
         spare.add(config.stash[gate.BASELINE])
     return prune(out, keep, run.run_id, spare=spare)
-
-
-def _measured(folder: Path) -> bool:
-    return any(path.is_file() for path in folder.rglob("report.json"))

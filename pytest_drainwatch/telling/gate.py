@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_drainwatch.session import COMMAND_LINE, INI, RUN, shown
+from pytest_drainwatch.session import COMMAND_LINE, INI, RUN, only_looks, shown
 from pytest_drainwatch.showing.listening import PLAN
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def check(config: pytest.Config) -> None:
         return
     if PLAN not in config.stash and origin != COMMAND_LINE:
         return
-    if any(config.getoption(name, default=False) for name in ("collectonly", "setupplan")):
+    if only_looks(config):
         return
     from pytest_drainwatch.core.repeats.compare import compare
     from pytest_drainwatch.repeats.comparison import ComparisonError, check_baseline, read_run
@@ -111,12 +111,13 @@ def as_json(config: pytest.Config) -> dict[str, object] | None:
 def _compared(config: pytest.Config) -> Judged:
     from pytest_drainwatch.render import compare
     from pytest_drainwatch.repeats.comparison import ComparisonError, against, failing
+    from pytest_drainwatch.results import has_report
 
     run = config.stash[RUN]
     settings = run.settings
     fail_on, verdict = settings.fail_on, None
     try:
-        if not any(run.folder.rglob("report.json")):
+        if not has_report(run.folder):
             raise ComparisonError("nothing was measured in this run")
         found = against(config.stash[BASELINE], run.folder, across=settings.across)
         text, fails = compare.show(found), failing(found, fail_on)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +10,7 @@ import pytest
 
 from pytest_drainwatch import report
 from pytest_drainwatch.repeats.aggregation import aggregate, dumps
+from tests.docs.conftest import Load
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, SAMPLE = ROOT / "docs", ROOT / "results" / "sample"
@@ -19,13 +19,8 @@ RUNS = ("kubernetes-1.34", "kubernetes-1.37")
 
 
 @pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_matrix", DOCS / "make_matrix.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def generator(load: Load) -> ModuleType:
+    return load("make_matrix")
 
 
 def test_the_page_is_generated_from_the_runs(generator: ModuleType) -> None:

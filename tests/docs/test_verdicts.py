@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from tests.docs.conftest import DOCS, Load
 
 
 @pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_verdicts", DOCS / "make_verdicts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def generator(load: Load) -> ModuleType:
+    return load("make_verdicts")
 
 
 def test_the_page_is_generated_from_todays_tables(generator: ModuleType) -> None:

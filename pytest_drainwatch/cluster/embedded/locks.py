@@ -25,6 +25,22 @@ def try_lock(path: Path, *, create: bool = True) -> int | None:
     return descriptor
 
 
+def is_held(path: Path) -> bool:
+    """Whether somebody holds *path*; one that is not there is held by nobody."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        # Shared: who only looks must not look like a holder to others.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @contextlib.contextmanager
 def locked(path: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold *path* exclusively; call *on_wait* once if someone else has it first."""

@@ -8,7 +8,6 @@ process can see who is there.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import os
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from pytest_drainwatch.cluster import Log
 from pytest_drainwatch.cluster.embedded.directories import state_dir, writing_to_state
-from pytest_drainwatch.cluster.embedded.locks import locked, try_lock
+from pytest_drainwatch.cluster.embedded.locks import is_held, locked, try_lock
 
 # Longer than a few that all fail by their own timeout: who stands in front hangs.
 PATIENCE_S = 300.0
@@ -72,7 +71,7 @@ class Row:
             names = sorted(path.name for path in self._folder.iterdir() if not path.suffix)
         except FileNotFoundError:
             return []
-        return [name for name in names if _is_held(self._folder / name)]
+        return [name for name in names if _counts(self._folder / name)]
 
     @property
     def _folder(self) -> Path:
@@ -114,17 +113,8 @@ class Row:
             time.sleep(POLL_S)
 
 
-def _is_held(ticket: Path) -> bool:
-    try:
-        descriptor = os.open(ticket, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        # Shared: who only looks must not look like a holder to others.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+def _counts(ticket: Path) -> bool:
+    if is_held(ticket):
         return True
-    finally:
-        os.close(descriptor)
     ticket.unlink(missing_ok=True)
     return False
