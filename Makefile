@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal
-MATRIX  = scenarios/test_published_matrix.py -n 6 --dist worksteal --dw-repeat 5
+MATRIX  = scenarios/test_published_matrix.py -n 5 --dist worksteal --dw-repeat 5
 export DW_CLUSTER ?= embedded
 
 .PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests venv docs clean help

@@ -1,6 +1,6 @@
 """Does running trials side by side blur them? The published matrix, in turn and at once.
 
-    python -m bench.matrix [--workers 6] [--repeat 5] [--out results/bench-matrix]
+    python -m bench.matrix [--workers 5] [--repeat 5] [--out results/bench-matrix]
     python -m bench.matrix --from SEQUENTIAL PARALLEL
 
 Runs ``pytest scenarios/test_published_matrix.py`` one trial after the other, which takes some
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.matrix", description="whether trials side by side blur each other"
     )
-    parser.add_argument("--workers", type=positive, default=6, help="side by side (%(default)s)")
+    parser.add_argument("--workers", type=positive, default=5, help="side by side (%(default)s)")
     parser.add_argument("--repeat", type=positive, default=5, help="of each scenario (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("results/bench-matrix"))
     parser.add_argument(

@@ -3,7 +3,7 @@
 Its parameters: grace period 30 s, drain window 25 s, ten TCP and ten UDP flows, settle 10 s;
 the letters are those of its arms. It ran them five times in about 30 minutes:
 
-    pytest scenarios/test_published_matrix.py -n 6 --dist worksteal --dw-repeat 5
+    pytest scenarios/test_published_matrix.py -n 5 --dist worksteal --dw-repeat 5
 
 and on its Kubernetes with ``--dw-kube-version 1.34``. docs/matrix.md sets the figures
 beside the published ones.

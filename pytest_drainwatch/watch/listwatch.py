@@ -22,6 +22,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.watch.frames import Fields, reduce_object
 from pytest_drainwatch.watch.liveness import DELAY_NS, Health, gap
+from pytest_drainwatch.watch.priority import run_soon
 
 Record = Callable[[Observation], None]
 
@@ -94,6 +95,7 @@ class ListWatch:
         self._end_blindness(only_if_late=not lost)
 
     def _run(self) -> None:
+        run_soon()
         try:
             while not self._stop.is_set():
                 self._turn()

@@ -9,6 +9,7 @@ from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.watch.priority import run_soon
 
 Record = Callable[[Observation], None]
 
@@ -53,6 +54,7 @@ class Ticker:
         self._rest = (Interval(first.lo, now_ns), max(longest_ns, late_ns), count + 1)
 
     def _run(self) -> None:
+        run_soon()
         stopped = False
         while not stopped:
             slept_ns = monotonic_ns()

@@ -286,13 +286,16 @@ def test_a_plan_that_cannot_be_one_is_none(wrong: Any) -> None:
     lo=st.integers(-50, 500), width=st.integers(0, 500), cut=st.integers(-50, 1000),
     every=st.integers(1, 12),
 )  # fmt: skip
+@example(lo=-1, width=0, cut=0, every=1)
+@example(lo=-30, width=200, cut=35, every=3)
 def test_slots_are_counted_once_each(lo: int, width: int, cut: int, every: int) -> None:
     stretch = {"at": [lo, lo + width], "every": every, "missed_slots": 0}
     plan = Plan.read([stretch], epoch_ns=7, period_ns=5)
     assert plan is not None
     slots = [t for n in range(0, 400, every) if lo <= (t := 7 + 5 * n) < lo + width]
     assert sum(plan.since(cut).values()) == sum(t >= cut for t in slots)
-    apart = [Interval(lo, max(lo, cut)), Interval(max(lo, cut), lo + width + max(0, cut))]
+    middle = max(lo, cut)
+    apart = [Interval(lo, middle), Interval(middle, max(middle, lo + width))]
     assert sum(plan.slots(apart).values()) == len(slots)
 
 
