@@ -25,6 +25,7 @@ test: setup-tests check ## set-up, checks, and the test suite, real cluster tria
 	$(BIN)/pytest -m "not slow and alone"
 
 test-all: test        ## the test suite and everything that takes minutes
+	$(BIN)/pytest $(TWO) tests/core -m "not slow" --hypothesis-profile=thorough
 	$(BIN)/pytest -m slow --ignore=tests/cases/test_questions.py  # these are scenarios, next
 	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
 
@@ -70,6 +71,7 @@ $(VENV)/.installed: pyproject.toml
 docs: venv            ## write the generated pages of docs/
 	$(BIN)/python docs/make_verdicts.py
 	$(BIN)/python docs/make_csv.py
+	$(BIN)/python docs/make_existing.py
 	$(BIN)/python docs/make_matrix.py
 
 clean:                ## the virtual environment and caches

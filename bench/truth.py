@@ -21,9 +21,9 @@ from pytest_drainwatch.core.document import Report
 from pytest_drainwatch.core.flow.classify import Mechanism
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
-from pytest_drainwatch.core.moments import start_of
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.start import start_of
 
 Place = Callable[[int], Interval]
 # Address translation keeps the IP identification and the payload.

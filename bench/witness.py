@@ -19,7 +19,8 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.jsonvalue import integer
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import Recording, loads
-from pytest_drainwatch.trial import Probe, Trial, hold, measure
+from pytest_drainwatch.standing import Standing
+from pytest_drainwatch.trial import Trial, hold, measure
 from pytest_drainwatch.workload.manifests import UDP_PORT
 
 BRIDGE = "cni0"
@@ -61,7 +62,7 @@ class Witnessed:
         return [str(verdict) for verdict in self.verdicts if verdict.fault]
 
 
-def witness(probe: Probe, folder: Path) -> Witnessed:
+def witness(probe: Standing, folder: Path) -> Witnessed:
     """Hold flows to a deployed probe and measure it, captured.
 
     Raises :class:`~bench.tcpdump.CaptureError`, :class:`~bench.wallclock.ClockStepped`,
@@ -85,10 +86,11 @@ def witness(probe: Probe, folder: Path) -> Witnessed:
     )
 
 
-def _captures(probe: Probe, folder: Path) -> Iterator[Tcpdump]:
+def _captures(probe: Standing, folder: Path) -> Iterator[Tcpdump]:
     """The ends of TCP flows and all of UDP: the kernel says nothing at a UDP flow's end."""
     cluster, ports = probe.stage.cluster, probe.way
     ends = f"tcp[tcpflags] & (tcp-fin|tcp-rst) != 0 and port {ports.tcp}"
+    assert cluster.node_address is not None, "it is a cluster of our own"
     link = interface_towards(cluster.node_address)
     wanted = f"({ends}) or (udp and port {ports.udp}) or icmp"
     yield Tcpdump(link, wanted, folder / "link.pcap")

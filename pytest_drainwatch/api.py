@@ -19,7 +19,13 @@ REQUEST_TIMEOUT = (5.0, 30.0)
 
 
 class ApiUnavailable(Exception):
-    """The API server cannot be reached or refuses us; the text says what to check."""
+    """The kubeconfig leads to no API server; ``problem`` is why, ``command`` shows what it has."""
+
+    def __init__(self, problem: str, command: str) -> None:
+        super().__init__(
+            f"{problem}; expected a readable kubeconfig with that context. Try: {command}"
+        )
+        self.problem, self.command = problem, command
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,8 @@ def connect(kubeconfig: Path, context: str | None = None) -> Api:
     ) as error:
         raise ApiUnavailable(
             f"kubeconfig {kubeconfig}{f' (context {context})' if context else ''} cannot be used: "
-            f"{error}; expected a readable kubeconfig with that context. "
-            f"Try: kubectl --kubeconfig {kubeconfig} config get-contexts"
+            f"{error}",
+            f"kubectl --kubeconfig {kubeconfig} config get-contexts",
         ) from error
     configuration.retries = False
     # The pool's own warnings would end up in the user's test output.

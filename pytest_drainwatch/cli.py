@@ -44,7 +44,9 @@ from pytest_drainwatch.settings import from_environment, resolve
 REGISTRARS = (
     "pytest_drainwatch.cluster.commands",
     "pytest_drainwatch.flows.commands",
+    "pytest_drainwatch.attach_command",
     "pytest_drainwatch.doctor",
+    "pytest_drainwatch.rights.commands",
     "pytest_drainwatch.repeats.commands",
     "pytest_drainwatch.repeats.compare_command",
 )
@@ -108,14 +110,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch import interrupts
-    from pytest_drainwatch.cluster import ClusterError
-    from pytest_drainwatch.pool import ClusterPool
-    from pytest_drainwatch.render.terminal import show
-    from pytest_drainwatch.results import claim_folder, new_run_id
-    from pytest_drainwatch.showing.progress import PlainProgress
-    from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
-    from pytest_drainwatch.turns import TurnError, turn
+    from pytest_drainwatch.once import measure
 
     def from_command_line(option: Option) -> object:
         return getattr(arguments, option.dest, None)
@@ -132,37 +127,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     except (OptionError, ScenarioError) as error:
         return fail(USAGE, str(error).replace("--dw-", "--"))
-    progress = PlainProgress()
-    measured: list[Trial] = []
-
-    def keep() -> bool:
-        return settings.keeps(failed=not measured)
-
-    run_id = new_run_id()
-    try:
-        folder = claim_folder(settings.out, run_id, asked.id)
-    except OSError as error:
-        return fail(CANNOT, f"cannot use {settings.out} for results: {error.strerror or error}")
-    try:
-        for flag in asked.flags:
-            progress.line(f"note: {flag}")
-        logs = settings.out / run_id / "cluster"
-        with (
-            interrupts.raised(),
-            ClusterPool(settings, logs, progress.line, keep=keep) as pool,
-            pool.lease(asked.cluster) as cluster,
-            turn(cluster, waiting=progress.phase),
-        ):
-            progress.line(f"cluster {cluster.name} ({cluster.why}); results in {folder}")
-            measured.append(
-                run_trial(cluster, asked, folder=folder, keep=settings.keeps, progress=progress)
-            )
-    except (ClusterError, TrialVoid, TurnError) as error:
-        return fail(CANNOT, f"void: {error}")
-    except KeyboardInterrupt:
-        return fail(130, "interrupted; the recording so far is kept")
-    write(show(measured[0].report) + f"report: {folder / 'report.json'}\n")
-    return DONE
+    return measure(settings, asked)
 
 
 def _add_show(commands: Any) -> None:
@@ -203,8 +168,8 @@ def _derive(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import report
     from pytest_drainwatch.core.clock import ClockError
     from pytest_drainwatch.core.derive import derive
-    from pytest_drainwatch.core.moments import CannotDerive
     from pytest_drainwatch.core.recording import RecordingError, loads
+    from pytest_drainwatch.core.start import CannotDerive
     from pytest_drainwatch.recorder import write_atomic
 
     try:

@@ -29,12 +29,12 @@ def collect(
     Raises :class:`TrialVoid` if the log of one of those pods was lost before its SIGTERM line.
     """
     verb = stage.scenario.trigger
-    if verb is Trigger.NONE:  # nobody has last words
+    if verb in (Trigger.NONE, Trigger.CONTAINER_KILL):  # nobody has last words
         ended = ()
     one_way = stage.scenario.flows.udp_one_way
     if one_way:
         time.sleep(NOTES_TOLD_S * (2 + one_way // NOTES_A_LINE))
-    if verb is not Trigger.NONE:
+    if verb is not Trigger.NONE and stage.found is None:
         pods = {uid: str(fields["name"]) for uid, fields in watch.pods().items()}
         followed = [log.uid for log in logs]
         newcomers.record_logs(stage.api, stage.namespace, pods, followed, stage.recorder)
@@ -45,7 +45,14 @@ def collect(
         ended,
         stage.recorder,
         unheard=NAMESPACE_GONE if verb is Trigger.NAMESPACE_DELETE else None,
+        uids=None if stage.place.own and stage.found is None else _seen(stage),
+        quote=stage.found is None,
     )
+
+
+def _seen(stage: Stage) -> set[str]:
+    """Every pod of the trial, by UID: a namespace that is given has others too."""
+    return {str(o.subject) for o in stage.recorder.observations() if o.event is Event.POD}
 
 
 def _last_words(stage: Stage, logs: Sequence[LogFollower], ended: Collection[str]) -> None:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from pytest_drainwatch.controls import Control
 
 # Of the options those that say where, and not what: the controls are what they are.
-PLACE = ("cluster", "kubeconfig", "context", "kube-bin", "probe-image", "out", "keep")
+PLACE = (
+    *("cluster", "kubeconfig", "context", "allow-context", "kind-image"),
+    *("kube-bin", "probe-image"),
+    *("namespace", "pull-secret", "address", "out", "keep"),
+)
 VERSION = "kube-version"
 
 
@@ -98,7 +102,12 @@ def _try(arguments: argparse.Namespace) -> int:
         ):
             for control, scenario, folder in zip(CONTROLS, asked, folders, strict=True):
                 trial = run_trial(
-                    cluster, scenario, folder=folder, keep=settings.keeps, progress=progress
+                    cluster,
+                    scenario,
+                    folder=folder,
+                    keep=settings.keeps,
+                    progress=progress,
+                    placement=settings.placement,
                 )
                 found = control.judge(trial.report.trial)
                 good += not found

@@ -54,7 +54,7 @@ def gather(api: Api, cluster: Cluster, probe_image: str) -> dict[str, object]:
         "cni": cni,
         "provider": cluster.provider,
         "provider_why": cluster.why,
-        "probe_image": probe_image,
+        "probe_image": probe_image or None,
         "drainwatch_version": __version__,
         "git_commit": git_commit(),
         "os": platform.system().lower(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,13 @@ from pytest_drainwatch.planning.asked import EXPECTED_ARMS, arms_of, named_arms
 
 if TYPE_CHECKING:
     from pytest_drainwatch.cluster import Cluster
+    from pytest_drainwatch.cluster.kind.cluster import Given
     from pytest_drainwatch.core.scenario import Scenario
     from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.showing.progress import PytestProgress
     from pytest_drainwatch.stage import Stage
-    from pytest_drainwatch.trial import Held, Probe, Trial
+    from pytest_drainwatch.standing import Standing
+    from pytest_drainwatch.trial import Held, Trial
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +49,21 @@ def dw_clusters(request: pytest.FixtureRequest, dw_interrupts: None) -> Iterator
     def keep() -> bool:
         return run.settings.keeps(failed=request.session.testsfailed > 0)
 
-    with ClusterPool(run.settings, logs, log, keep=keep) as pool:
+    @cache
+    def bring() -> Given:
+        from pytest_drainwatch.borrowing import borrow
+        from pytest_drainwatch.cluster.kind.shape import Shape
+
+        told = run.settings
+        shape = Shape(
+            image=told.kind_image,
+            nodes=told.nodes,
+            proxy_mode=told.proxy_mode,
+            min_sync_period_ms=told.min_sync_period,
+        )
+        return borrow(request, shape, log=log, keep=keep)
+
+    with ClusterPool(run.settings, logs, log, keep=keep, bring=bring) as pool:
         yield pool
 
 
@@ -103,7 +120,7 @@ def dw_namespace(
 
 
 @pytest.fixture
-def dw_probe(dw_namespace: Stage) -> Iterator[Probe]:
+def dw_probe(dw_namespace: Stage) -> Iterator[Standing]:
     """The probe, deployed, ready, and stable behind its Service."""
     from pytest_drainwatch.trial import deploy
 
@@ -112,7 +129,7 @@ def dw_probe(dw_namespace: Stage) -> Iterator[Probe]:
 
 
 @pytest.fixture
-def dw_flows(dw_probe: Probe) -> Iterator[Held]:
+def dw_flows(dw_probe: Standing) -> Iterator[Held]:
     """Flows that all work, held open against the probe."""
     from pytest_drainwatch.trial import hold
 
@@ -183,10 +200,11 @@ def _cluster_for(
     request: pytest.FixtureRequest, pool: ClusterPool, given: Cluster, asked: Scenario
 ) -> Iterator[Cluster]:
     """The cluster that a scenario needs; of what the user brought there is but one."""
-    if not pool.holds(given):
+    applied = _applied(request, asked)
+    # An attached workload is in the cluster that the test put it into.
+    if not pool.holds(given) or applied.workload is not None:
         yield given
         return
-    applied = _applied(request, asked)
     with (
         _skipping_what_no_kernel_here_can(),
         pool.lease(applied.cluster, applied.id) as cluster,
@@ -242,6 +260,7 @@ def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) ->
             progress=progress,
             test=request.node.nodeid,
             repeat=repeat,
+            placement=run.settings.placement,
         ) as stage,
     ):
         yield stage

@@ -5,15 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pytest_drainwatch import preflight
+from pytest_drainwatch import preflight, via
 from pytest_drainwatch.core.scenario import Flows
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.probing.config import ProberConfig
-from pytest_drainwatch.flows.process import AgentFailed, AgentStatus, FlowAgent
+from pytest_drainwatch.flows.process import AgentStatus, FlowAgent
 from pytest_drainwatch.recorder import Recorder
+from pytest_drainwatch.standing import Standing
+from pytest_drainwatch.traffic import attached_checks, problem_of, said_to
+from pytest_drainwatch.trigger.calls import ended_by
 from pytest_drainwatch.way import Way
 
 PART = ".flows.jsonl"  # the agent's own part of the recording
+
+
+def task_of(ready: Standing, *, agents: int) -> AgentConfig:
+    """What the agent is to do to the workload that stands there."""
+    stage, asked = ready.stage, ready.stage.scenario.workload
+    config = agent_config(
+        stage.scenario.flows, ready.way, ready.target.pod.uid, stage.folder, agents=agents
+    )
+    if asked is None:
+        return config
+    going = ended_by(stage.scenario.trigger, ready.target)
+    share = -(-len(ready.target.pods) // max(1, len(going)))
+    return said_to(asked, config, ready.way, share)
+
+
+def checks_of(ready: Standing, agent: FlowAgent) -> list[Callable[[], preflight.Check]]:
+    """What must hold of the agent's traffic before anything is measured, in order."""
+    stage, wanted = ready.stage, ready.stage.scenario.flows
+    if stage.scenario.workload is not None:
+        return attached_checks(agent, stage.scenario)
+    nodes = 1 + len(ready.way.other_nodes) * wanted.probe_each_node
+    return flow_checks(agent, wanted, stage.recorder, nodes=nodes)
 
 
 def agent_config(
@@ -44,16 +69,15 @@ def agent_config(
 
 
 def flow_checks(
-    agent: FlowAgent, wanted: Flows, recorder: Recorder
+    agent: FlowAgent, wanted: Flows, recorder: Recorder, *, nodes: int = 1
 ) -> list[Callable[[], preflight.Check]]:
-    """What must hold of the flows before anything is measured, in the order of looking."""
+    """What must hold of the flows before anything is measured, in the order of looking.
+
+    New TCP connections are tried at so many ``nodes``.
+    """
 
     def error() -> str | None:
-        try:
-            agent.check_alive()
-        except AgentFailed as failed:
-            return str(failed)
-        return None
+        return problem_of(agent)
 
     def look(check: Callable[[AgentStatus], preflight.Check]) -> Callable[[], preflight.Check]:
         return lambda: check(agent.status())
@@ -67,13 +91,13 @@ def flow_checks(
         look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
         look(lambda now: preflight.clock_identified(now.clocks, error())),
         *([received] if wanted.udp_one_way else []),
-        look(lambda now: preflight.new_connections_answered(wanted, now.probers, error())),
+        look(lambda now: preflight.new_connections_answered(wanted, now.probers, error(), nodes)),
     ]
 
 
 def _probers(flows: Flows, way: Way) -> Iterator[ProberConfig]:
     """Each from an address of its own, as far as the way has so many: a prober that shares the
-    flows' one uses up their refusals (K13).
+    flows' one uses up their refusals (K13). Those of further nodes come last.
     """
     asked = (
         ("tcp", way.tcp, flows.probe_interval_ns),
@@ -88,4 +112,18 @@ def _probers(flows: Flows, way: Way) -> Iterator[ProberConfig]:
                 source_address=way.source(number),
                 interval_ns=interval_ns,
                 sparse_every=flows.sparse_every(interval_ns),
+                node=way.node,
+            )
+    if flows.probe_each_node and flows.probe_interval_ns is not None:
+        via.check_each_node(way.node)
+        for number, (node, address) in enumerate(way.other_nodes, 2):
+            yield ProberConfig(
+                proto="tcp",
+                address=address,
+                port=way.tcp,
+                source_address=way.source(number + 1),
+                interval_ns=flows.probe_interval_ns,
+                sparse_every=flows.sparse_every(flows.probe_interval_ns),
+                number=number,
+                node=node,
             )

@@ -41,3 +41,24 @@ def raised() -> Iterator[None]:
 def received() -> str | None:
     """The signal that interrupted this run; None if none did."""
     return _received[0] if _received else None
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """While this lasts both signals wait, and what they would have done is done at its end.
+
+    For what must not be left half undone. Only the main thread gets signals, so in any other
+    nothing has to be held back.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])

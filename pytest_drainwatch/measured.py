@@ -8,6 +8,8 @@ from pathlib import Path
 from pytest_drainwatch.core.document import Counts, FlowReport, PodEnd, Report, Summary
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.http.document import KindRequests, Requests
+from pytest_drainwatch.core.http.ending import LaneKind
 from pytest_drainwatch.core.mechanism.occasion import Occasion
 from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.scenario import Scenario
@@ -51,6 +53,24 @@ class Trial:
             if found.proto is Proto.TCP:
                 return found
         raise LookupError(f"{self.scenario.id}: no new TCP connections were tried")
+
+    @property
+    def requests(self) -> Requests:
+        """What HTTP requests met. Raises :class:`LookupError` if none were made."""
+        found = self.report.trial.requests
+        if found is None:
+            raise LookupError(f"{self.scenario.id}: no HTTP requests were made")
+        return found
+
+    def requests_of(self, kind: LaneKind | str) -> KindRequests:
+        """Those of one kind of lanes: ``keepalive``, ``idle``, ``in-flight`` or ``new``.
+
+        Raises :class:`LookupError` if there were none.
+        """
+        for found in self.requests.kinds:
+            if found.kind == kind:
+                return found
+        raise LookupError(f"{self.scenario.id}: there were no {kind} lanes")
 
     def stale(self, proto: Proto, occasion: Occasion) -> int | None:
         """How many of the target's flows conntrack then led to a pod that had ended.

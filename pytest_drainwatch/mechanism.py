@@ -28,7 +28,9 @@ POLL_S = 0.1
 # trigger, so that waits less.
 PATIENCE_S = 8.0
 TRIGGER_PATIENCE_S = 1.0
-CANNOT_LOOK = "the nodes of this cluster cannot be looked into: only those of an embedded one can"
+CANNOT_LOOK = (
+    "the nodes of this cluster cannot be looked into: only those of an embedded or a kind one can"
+)
 
 Fields = Mapping[str, object]
 

@@ -6,6 +6,10 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.placement import Address
 
 # Verdicts on which a run may be failed.
 FAIL_ON = ("regression", "insufficient-evidence")
@@ -79,6 +83,45 @@ def fields(text: str) -> frozenset[str]:
             "expected conditions with commas between them, such as kubernetes_version,cpu_count"
         )
     return frozenset(found)
+
+
+def object_name(text: str) -> str:
+    """The name of a namespace or another object of Kubernetes."""
+    if len(text) > 63 or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", text):
+        raise ValueError("expected a name as Kubernetes has them: a-z, 0-9 and -, 63 at most")
+    return text
+
+
+def object_names(text: str) -> tuple[str, ...]:
+    """Names of objects with commas between them."""
+    return tuple(object_name(word.strip()) for word in text.split(","))
+
+
+def address(text: str) -> Address:
+    """A host and perhaps a port: ``lb.example.com``, ``10.0.0.7:30080``, ``[fd00::7]:30080``."""
+    from pytest_drainwatch.placement import Address
+
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]]+))(?::(\d{1,5}))?", text.strip())
+    port = int(match[3]) if match and match[3] else None
+    if match is None or (port is not None and not 0 < port < 65536):
+        raise ValueError(
+            "expected a host and perhaps a port, such as lb.example.com, 10.0.0.7:30080 or "
+            "[fd00::7]:30080; no scheme and no path"
+        )
+    return Address(host=match[1] or match[2], port=port)
+
+
+def escaped(text: str) -> bytes:
+    r"""What is typed as ``PING\r\n``, with the escapes that Python has, as bytes."""
+    try:
+        return text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        raise ValueError(r"expected text with escapes such as \r, \n or \x00") from None
+
+
+def port(text: str) -> int | str:
+    """A port by number or name."""
+    return int(text) if text.isdecimal() else text
 
 
 def one_of(*accepted: str) -> Callable[[str], str]:

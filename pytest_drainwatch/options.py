@@ -62,6 +62,12 @@ OPTIONS = (
         help="context of that kubeconfig (implies --dw-cluster=existing)",
     ),
     Option(
+        name="kind-image",
+        parse=str,
+        metavar="IMAGE",
+        help="node image of a kind cluster that is made, which decides its Kubernetes (kind's own)",
+    ),
+    Option(
         name="kube-bin",
         parse=option_values.path,
         metavar="FILE",
@@ -86,10 +92,43 @@ OPTIONS = (
         help="kube-proxy's minSyncPeriod (scenario's own, or Kubernetes' default of 1s)",
     ),
     Option(
+        name="nodes",
+        parse=option_values.count_from_one,
+        metavar="N",
+        help="nodes of the cluster that take pods (scenario's own, or 1 where one is made)",
+    ),
+    Option(
         name="probe-image",
         parse=str,
         metavar="REF",
         help="the probe's image on an existing cluster",
+    ),
+    Option(
+        name="allow-context",
+        parse=str,
+        metavar="NAME",
+        help="use this context although its name, or that of its cluster or server, has the word "
+        "prod, production or live in it",
+    ),
+    Option(
+        name="namespace",
+        parse=option_values.object_name,
+        metavar="NAME",
+        help="use this namespace and leave it: only what a trial made in it is removed (default: "
+        "a namespace is made for each trial)",
+    ),
+    Option(
+        name="pull-secret",
+        parse=option_values.object_names,
+        metavar="NAME[,NAME]",
+        help="Secrets of --dw-namespace by which the probe's image is pulled",
+    ),
+    Option(
+        name="address",
+        parse=option_values.address,
+        metavar="HOST[:PORT]",
+        help="where the Service answers: a node, load balancer or ingress as it is reached from "
+        "here (default: what the cluster says); with a port, that one is used for TCP and UDP",
     ),
     Option(
         name="grace-period",
@@ -153,6 +192,49 @@ OPTIONS = (
         metavar="N",
         help="where nothing is known to happen only each N-th new connection is tried, 1: all "
         "(scenario's own, or 10, but no more than 100ms apart)",
+    ),
+    Option(
+        name="attach",
+        parse=str,
+        metavar="WORKLOAD",
+        help="try this workload instead of the probe: deployment/NAME, statefulset/NAME, "
+        "daemonset/NAME, or labels such as app=web. Nothing of it is changed but by the trigger",
+    ),
+    Option(
+        name="attach-namespace",
+        parse=option_values.object_name,
+        metavar="NAME",
+        help="the namespace of --dw-attach (default: default)",
+    ),
+    Option(
+        name="attach-port",
+        parse=option_values.port,
+        metavar="PORT",
+        help="port of the Service of --dw-attach, by number or name (default: its only one)",
+    ),
+    Option(
+        name="attach-service",
+        parse=option_values.object_name,
+        metavar="NAME",
+        help="Service of --dw-attach, where several select its pods",
+    ),
+    Option(
+        name="attach-protocol",
+        parse=str,
+        metavar="PROTOCOL",
+        help="what is spoken there: tcp (default), udp, http or http:/PATH",
+    ),
+    Option(
+        name="attach-send",
+        parse=option_values.escaped,
+        metavar="TEXT",
+        help="request of tcp or udp, with escapes such as \\r\\n; {seq} becomes its number",
+    ),
+    Option(
+        name="attach-expect",
+        parse=str,
+        metavar="REGEX",
+        help="what an answer matches; of udp (?P<seq>[0-9]+) is the number of its request",
     ),
     Option(
         name="settle",

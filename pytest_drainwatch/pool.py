@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_drainwatch.api import ApiUnavailable, connect, failures
+from pytest_drainwatch import cordon
+from pytest_drainwatch.api import Api, ApiUnavailable, connect, failures
 from pytest_drainwatch.cluster import (
     PROXY_MODES,
     Cluster,
@@ -18,10 +19,12 @@ from pytest_drainwatch.cluster import (
     open_cluster,
 )
 from pytest_drainwatch.cluster.embedded import starts
-from pytest_drainwatch.core.scenario import ClusterNeeds
+from pytest_drainwatch.cluster.kind import Bring
+from pytest_drainwatch.core.scenario import ClusterNeeds, Scenario
 from pytest_drainwatch.core.scenario.needs import in_words
 from pytest_drainwatch.settings import Settings
-from pytest_drainwatch.workload.namespace import sweep
+from pytest_drainwatch.workload import given as given_namespace
+from pytest_drainwatch.workload.namespace import is_dead, sweep
 
 # An embedded cluster takes about 0.5 GB, used or not. Two are enough for a question with
 # two arms; another one of these is started in 4 s.
@@ -31,20 +34,25 @@ MOST_ALIVE = 2
 def cluster_settings(settings: Settings, needs: ClusterNeeds) -> tuple[ClusterSettings, str]:
     """What to open, and why that. Raises ClusterError if nothing on this machine can be used.
 
-    Only a cluster of our own is made as needed; what others are is :func:`refuse`'s matter.
+    Only an embedded cluster is made as each scenario needs it. A run has one kind cluster, made
+    as the options say; what it and others are is :func:`refuse`'s matter.
     """
     provider, why = choose_provider(
         settings.cluster, kubeconfig=settings.kubeconfig, context=settings.context
     )
     wanted = ClusterSettings(
         provider=provider,
+        kind_image=settings.kind_image,
         kube_bin=settings.kube_bin,
         kubeconfig=settings.kubeconfig,
         context=settings.context,
         probe_image=settings.probe_image,
+        allow_context=settings.allow_context,
     )
     if provider == "existing":
         return wanted, why
+    if provider == "kind":
+        needs = settings.apply(Scenario()).cluster
     mode = str(needs.proxy_mode or wanted.proxy_mode)
     period_ms = needs.min_sync_period_ms
     made = replace(
@@ -52,6 +60,7 @@ def cluster_settings(settings: Settings, needs: ClusterNeeds) -> tuple[ClusterSe
         kube_version=needs.kube_version or wanted.kube_version,
         proxy_mode=mode,
         min_sync_period_ms=PROXY_MODES[mode] if period_ms is None else period_ms,
+        nodes=needs.nodes or wanted.nodes,
     )
     return made, why
 
@@ -70,14 +79,27 @@ def refuse(cluster: Cluster, needs: ClusterNeeds) -> None:
             facts.min_sync_period_ms,
             "min-sync-period",
         ),
+        ("nodes that take pods:", needs.nodes, facts.nodes, "nodes"),
     ):
         if asked is not None and asked != found:
             seen = f"has {found}" if found is not None else "does not say what it has"
             raise ClusterError(
                 f"asked for {what} {asked}, and cluster {cluster.name} {seen}. Expected a cluster"
-                " that is what the question is about: let one be made (--dw-cluster=embedded), or"
+                f" that is what the question is about: {_made_so(cluster, option, asked)}, or"
                 f" ask about this one (no --dw-{option}, no such need in the scenario)"
             )
+
+
+def _made_so(cluster: Cluster, option: str, asked: object) -> str:
+    """How one comes to a cluster that is as asked for."""
+    made = "let one be made (--dw-cluster=embedded)"
+    if cluster.provider != "kind":
+        return made
+    told = "--kind-image kindest/node:v…" if option == "kube-version" else f"--dw-{option} {asked}"
+    unit = "ms" if option == "min-sync-period" else ""
+    return (
+        f"{made}, or kind's anew and so ({told}{unit}; kind delete cluster --name {cluster.name})"
+    )
 
 
 @contextmanager
@@ -88,15 +110,14 @@ def opened_cluster(
     *,
     keep: Callable[[], bool],
     needs: ClusterNeeds | None = None,
+    bring: Bring | None = None,
 ) -> Iterator[Cluster]:
     """A cluster for as long as the context lasts, longer if ``keep()``. Raises ClusterError."""
     wanted, why = cluster_settings(settings, needs or ClusterNeeds())
-    cluster = open_cluster(wanted, why=why, log=log, logs_dir=logs)
+    cluster = open_cluster(wanted, why=why, log=log, logs_dir=logs, bring=bring)
     try:
         if wanted.provider != "embedded":  # which starts empty
-            with suppress(ApiUnavailable, *failures()):
-                for name in sweep(connect(cluster.kubeconfig, cluster.context)):
-                    log(f"removed namespace {name}, left by a run that is gone")
+            _sweep(cluster, settings.namespace, log)
         yield cluster
     finally:
         if keep() and _lives(cluster):
@@ -106,10 +127,32 @@ def opened_cluster(
             cluster.close()
 
 
+def _sweep(cluster: Cluster, given: str | None, log: Callable[[str], None]) -> None:
+    """Remove what dead runs left, as far as that may be done."""
+    with suppress(ApiUnavailable, *failures()):
+        api = connect(cluster.kubeconfig, cluster.context)
+        _uncordon(api, log)
+        if given is None:
+            for name in sweep(api):
+                log(f"removed namespace {name}, left by a run that is gone")
+            return
+        for trial in given_namespace.sweep(api, given):
+            log(f"removed trial {trial} from namespace {given}, left by a run that is gone")
+
+
+def _uncordon(api: Api, log: Callable[[str], None]) -> None:
+    """Have nodes take pods again that a dead run had evacuated; who may not list them did not."""
+    with suppress(*failures()):
+        for node, who in cordon.left(api):
+            if is_dead(who):
+                cordon.uncordon(api, node)
+                log(f"uncordoned node {node}, left cordoned by a run that is gone")
+
+
 def _in_words(cluster: Cluster) -> str:
     """A cluster's name and what tells it from the others of a run."""
     facts = cluster.facts()
-    told = in_words(facts.kube_version, facts.proxy_mode, facts.min_sync_period_ms)
+    told = in_words(facts.kube_version, facts.proxy_mode, facts.min_sync_period_ms, facts.nodes)
     return f"{cluster.name} ({told})" if told else cluster.name
 
 
@@ -141,7 +184,8 @@ class ClusterPool:
     ``Settings.fresh_cluster`` says what may share one: all trials of the session, repeats of
     one scenario in a row, or none. ``keep`` is asked when the pool closes, about each cluster
     that is open then. One that makes room for another is always closed: kept ones must not
-    pile up beyond MOST_ALIVE.
+    pile up beyond MOST_ALIVE. ``bring`` gives the cluster of pytest-kind's fixture, which ends
+    by itself.
     """
 
     def __init__(
@@ -151,7 +195,9 @@ class ClusterPool:
         log: Callable[[str], None],
         *,
         keep: Callable[[], bool],
+        bring: Bring | None = None,
     ) -> None:
+        self._bring = bring
         self._settings = settings
         self._logs = logs
         self._log = log
@@ -202,6 +248,7 @@ class ClusterPool:
                     self._log,
                     keep=lambda: self._closing and self._keep(),
                     needs=needs,
+                    bring=self._bring,
                 )
             )
             member = _Member(wanted, cluster, end)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_drainwatch.options import OPTIONS, Option, OptionError, from_environment
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.core.scenario import Scenario
+    from pytest_drainwatch.core.scenario import Scenario, Workload
+    from pytest_drainwatch.placement import Address, Placement
 
 __all__ = ["Settings", "from_environment", "idle", "resolve"]
 
@@ -22,11 +23,17 @@ class Settings:
     cluster: str = "auto"
     kubeconfig: Path | None = None
     context: str | None = None
+    kind_image: str | None = None
     kube_bin: Path | None = None
     kube_version: str | None = None
     proxy_mode: str | None = None
     min_sync_period: int | None = None
+    nodes: int | None = None
     probe_image: str | None = None
+    allow_context: str | None = None
+    namespace: str | None = None
+    pull_secret: tuple[str, ...] = ()
+    address: Address | None = None
     grace_period: int | None = None
     drain: int | None = None
     readiness_on_drain: str | None = None
@@ -37,6 +44,13 @@ class Settings:
     probe_interval: int | None = None
     udp_probe_interval: int | None = None
     probe_sparse_every: int | None = None
+    attach: str | None = None
+    attach_namespace: str | None = None
+    attach_port: int | str | None = None
+    attach_service: str | None = None
+    attach_protocol: str | None = None
+    attach_send: bytes | None = field(default=None, repr=False)
+    attach_expect: str | None = field(default=None, repr=False)
     settle: int | None = None
     observe_timeout: int | None = None
     out: Path = Path("results")
@@ -53,6 +67,15 @@ class Settings:
         """Whether namespace and cluster outlive the run."""
         return self.keep == "always" or (self.keep == "on-failure" and failed)
 
+    @property
+    def placement(self) -> Placement:
+        """Where a trial's objects go, and where its Service is reached."""
+        from pytest_drainwatch.placement import Placement
+
+        return Placement(
+            namespace=self.namespace, pull_secrets=self.pull_secret, address=self.address
+        )
+
     def apply(self, scenario: Scenario) -> Scenario:
         """The scenario with every value that was given on purpose put over its own.
 
@@ -60,7 +83,13 @@ class Settings:
         result cannot be asked.
         """
 
-        from pytest_drainwatch.core.scenario import ProxyMode, Readiness
+        from pytest_drainwatch.core.scenario import ProxyMode, Readiness, ScenarioError, Trigger
+
+        if self.namespace is not None and scenario.trigger is Trigger.NAMESPACE_DELETE:
+            raise ScenarioError(
+                f"trigger is 'namespace-delete' and --dw-namespace={self.namespace}: a namespace "
+                "that is given is left as it was; expected another trigger, or no --dw-namespace"
+            )
 
         def given(**values: Any) -> dict[str, Any]:
             return {name: value for name, value in values.items() if value is not None}
@@ -94,14 +123,33 @@ class Settings:
                 kube_version=self.kube_version,
                 proxy_mode=self.proxy_mode and ProxyMode(self.proxy_mode),
                 min_sync_period_ms=self.min_sync_period,
+                nodes=self.nodes,
             ),
         )
+        if self.attach is not None:
+            scenario = replace(scenario, workload=self._workload())
         return replace(
             scenario,
             app=app,
             flows=flows,
             cluster=cluster,
             **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
+        )
+
+    def _workload(self) -> Workload:
+        """Whom ``--dw-attach`` names. Raises ScenarioError if that cannot be meant."""
+        from pytest_drainwatch.core.scenario import Workload
+        from pytest_drainwatch.core.scenario.workload import named_protocol
+
+        assert self.attach is not None
+        return Workload.attach(
+            self.attach,
+            namespace=self.attach_namespace or "default",
+            port=self.attach_port,
+            service=self.attach_service,
+            protocol=named_protocol(
+                self.attach_protocol or "tcp", send=self.attach_send, expect=self.attach_expect
+            ),
         )
 
 
@@ -155,6 +203,18 @@ def _refuse_contradictions(settings: Settings) -> None:
             "--dw-cluster=existing"
         )
     theirs = bool(named) or settings.cluster in ("existing", "kind")
+    about = [name for name in settings.origins if name.startswith("attach-")]
+    if about and settings.attach is None:
+        raise OptionError(
+            f"--dw-{about[0]} is about a workload to attach to, and none was named; expected "
+            "--dw-attach=deployment/NAME beside it, or drop it"
+        )
+    probes = [n for n in ("grace-period", "drain", "readiness-on-drain") if n in settings.origins]
+    if settings.attach is not None and probes:
+        raise OptionError(
+            f"--dw-{probes[0]} is about the probe, and --dw-attach={settings.attach} is a workload "
+            "that is left as it is; drop one of them"
+        )
     if settings.fresh_cluster != "session" and theirs:
         raise OptionError(
             f"--dw-fresh-cluster={settings.fresh_cluster} asks for new clusters, and one that is "
@@ -164,6 +224,11 @@ def _refuse_contradictions(settings: Settings) -> None:
         raise OptionError(
             "--dw-min-sync-period=0 is kube-proxy's word for its default, 1s, but in mode ipvs; "
             "expected 1ms or more"
+        )
+    if settings.pull_secret and settings.namespace is None:
+        raise OptionError(
+            "--dw-pull-secret names Secrets of a namespace, and one that is made for a trial has "
+            "none; expected --dw-namespace=NAME beside it, the namespace that has them"
         )
     for name in idle(settings):
         if settings.origins[name] == "command line":

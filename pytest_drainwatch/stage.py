@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,19 +13,22 @@ from pytest_drainwatch import interrupts
 from pytest_drainwatch.api import Api, explain, failures
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.core.clock import ClockError
-from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.moments import CannotDerive
+from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header
 from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.start import CannotDerive
 from pytest_drainwatch.flows.ask import NobodyAnswered
 from pytest_drainwatch.flows.process import AgentFailed, FlowAgent
+from pytest_drainwatch.placement import Placement
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import Recorder, RecorderError
 from pytest_drainwatch.trigger import TriggerFailed
 from pytest_drainwatch.watch import Watch
-from pytest_drainwatch.workload import probe
+from pytest_drainwatch.workload import attached, probe
+from pytest_drainwatch.workload.attached import Found
 from pytest_drainwatch.workload.client import ClientFailed
+from pytest_drainwatch.workload.place import Place
 
 # What says by itself, in full, why nothing can be measured.
 HARNESS_FAILURES = (
@@ -74,6 +77,21 @@ class Stage:
     agent: FlowAgent | None = None
     watch: Watch | None = None
     failed: bool = False
+    placement: Placement = field(default_factory=Placement)
+    trial: str | None = None  # its id, in a namespace that was not made for it
+    found: Found | None = None  # a workload of the user's; None: the probe is deployed
+
+    @property
+    def place(self) -> Place:
+        """Where the trial's objects are, and how they are told from others."""
+        return Place(
+            namespace=self.namespace, trial=self.trial, pull_secrets=self.placement.pull_secrets
+        )
+
+    @property
+    def sync_period_ns(self) -> int:
+        """kube-proxy's minSyncPeriod, or Kubernetes' default where nobody says."""
+        return (self.cluster.facts().min_sync_period_ms or 1000) * NS_PER_MS
 
     @contextmanager
     def phase(self, name: str, expected_ns: int | None = None) -> Iterator[None]:
@@ -121,7 +139,15 @@ class Stage:
             mark = _noted(event, {"phase": phase, kind: reason})
             self.recorder.finish(part, mark, salvage=True)
             if event is Event.VOID:
-                self.recorder.finish(None, *probe.evidence(self.api, self.namespace, mark.at))
+                found = self.found
+                evidence = (
+                    attached.evidence(self.api, found, mark.at)
+                    if found is not None
+                    else probe.evidence(self.api, self.place, mark.at)
+                    if self.scenario.workload is None
+                    else ()
+                )
+                self.recorder.finish(None, *evidence)
 
 
 def record_void(folder: Path, header: Header, phase: str, reason: str) -> None:

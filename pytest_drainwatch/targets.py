@@ -6,19 +6,25 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from pytest_drainwatch.core.scenario import Affinity
+from pytest_drainwatch import via
+from pytest_drainwatch.core.scenario import Affinity, TrafficPolicy
 from pytest_drainwatch.flows.ask import NobodyAnswered
 from pytest_drainwatch.stage import Stage
-from pytest_drainwatch.trigger import Pod, Target
+from pytest_drainwatch.trigger import Owner, Pod, Target
 from pytest_drainwatch.way import Way
-from pytest_drainwatch.workload import manifests
+from pytest_drainwatch.workload.attached import Found
+from pytest_drainwatch.workload.client import LABELS as CLIENT_LABELS
 
 ASK_TIMEOUT_S = 30.0
 
 
 def pods_of(seen: Mapping[str, Mapping[str, object]]) -> tuple[Pod, ...]:
     """The watched pods by their names' order."""
-    pods = (Pod(name=str(fields["name"]), uid=uid) for uid, fields in seen.items())
+    pods = (
+        Pod(name=str(fields["name"]), uid=uid, node=node if isinstance(node, str) else None)
+        for uid, fields in seen.items()
+        for node in [fields.get("node")]
+    )
     return tuple(sorted(pods, key=lambda pod: pod.name))
 
 
@@ -26,30 +32,56 @@ def choose(stage: Stage, way: Way, pods: tuple[Pod, ...]) -> Target:
     """The first pods are terminated, and the very first one has the flows.
 
     With session affinity that is the pod to which kube-proxy has pinned the flows' address.
-    Raises :class:`NobodyAnswered` if that cannot be found out.
+    Raises :class:`NobodyAnswered` if that cannot be found out, and ClusterError if no pod runs
+    where the scenario has the way lead.
     """
     scenario = stage.scenario
     if scenario.service.session_affinity is Affinity.CLIENT_IP and len(pods) > 1:
-        uid = _pinned(way, "tcp" if scenario.flows.tcp else "udp")
+        uid = asked(way, "tcp" if scenario.flows.tcp else "udp")
         pods = tuple(sorted(pods, key=lambda pod: pod.uid != uid))
+    pods = via.fitting(pods, scenario.service.via_node, way.node)
+    if scenario.service.external_traffic_policy is TrafficPolicy.LOCAL:
+        pods = via.local(pods, way.node)
+        if scenario.flows.probe_each_node and way.node is not None:
+            via.check_local(pods, [way.node, *(name for name, _ in way.other_nodes)])
     return Target(
         namespace=stage.namespace,
         pod=pods[0],
         chosen=pods[: scenario.targets],
         pods=pods,
-        controller=scenario.app.controller,
-        workload=manifests.NAME,
+        controller=Owner(kind=scenario.app.controller, name=stage.place.probe),
+        own_namespace=stage.place.own,
+        spare=dict(CLIENT_LABELS),
     )
 
 
-def _pinned(way: Way, proto: str) -> str:
-    """Asked from where the flows will be: kube-proxy pins addresses, and pods have their own."""
+def choose_attached(stage: Stage, found: Found, way: Way, pods: tuple[Pod, ...]) -> Target:
+    """The same for a workload of the user's. Nobody there tells who answers, so which pod a
+    flow leads to shows only later: in conntrack, where the node can be looked into.
+    """
+    pods = via.fitting(pods, stage.scenario.service.via_node, way.node)
+    return Target(
+        namespace=found.namespace,
+        pod=pods[0],
+        chosen=pods[: stage.scenario.targets],
+        pods=pods,
+        controller=Owner(kind=found.kind, name=found.name) if found.kind else None,
+        ours=False,
+        own_namespace=False,
+        spare=dict(CLIENT_LABELS),
+    )
+
+
+def asked(way: Way, proto: str) -> str:
+    """The UID of the pod that answers, asked from where the flows will be: kube-proxy pins
+    addresses, and pods have their own. Raises :class:`NobodyAnswered`.
+    """
     port = way.tcp if proto == "tcp" else way.udp
     source = way.source(0)
-    asked = [way.address, str(port), proto, *([source] if source else [])]
+    question = [way.address, str(port), proto, *([source] if source else [])]
     try:
         done = subprocess.run(
-            way.command([sys.executable, "-m", "pytest_drainwatch.flows.ask", *asked]),
+            way.command([sys.executable, "-m", "pytest_drainwatch.flows.ask", *question]),
             capture_output=True,
             text=True,
             check=False,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.core.flow.signals import TCP_SILENT_NS
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.jsonvalue import integer, objects
 from pytest_drainwatch.core.scenario import Trigger
-from pytest_drainwatch.flows.process import AgentStatus, FlowAgent, ProberStatus
+from pytest_drainwatch.flows.process import AgentStatus, FlowAgent, HttpStatus, ProberStatus
 from pytest_drainwatch.preflight import TrialVoid
 from pytest_drainwatch.recorder import RecorderError
 from pytest_drainwatch.stage import Stage
@@ -26,6 +27,11 @@ UNREPLACED = frozenset({Trigger.SCALE, Trigger.NAMESPACE_DELETE})
 DEATH_LAG_S = 0.5
 # After the last target flow and pod are gone, for late frames.
 LINGER_NS = 1 * NS_PER_S
+# A connection on which nothing is said ends when its peer's kernel has left keepalives
+# unanswered, a second apart, for five seconds.
+LINGER_HELD_NS = 8 * NS_PER_S
+# For answers that are under way when nothing more can happen; some clients ask all the time.
+LAST_ANSWERS_NS = 15 * NS_PER_S
 # Flows that are merely unanswered need longer: silence is judged after seconds, and a node
 # tells that a host is unreachable only when its neighbour table has given up (3 s).
 LINGER_UNANSWERED_NS = {"udp": 6 * NS_PER_S, "tcp": TCP_SILENT_NS + 2 * NS_PER_S}
@@ -83,6 +89,8 @@ def undisturbed(agent: FlowAgent) -> Callable[[], bool]:
     def look() -> bool:
         status = agent.status()
         seen = list(status.first_ends)
+        if status.http is not None and status.http.failing:
+            seen.append(f"{status.http.failing} HTTP client(s) fail: {status.http.problem}")
         if status.undecided:
             seen.append(f"{status.undecided} flow(s) refused, or unanswered for over a second")
         if seen:
@@ -105,28 +113,36 @@ def all_over(
     uids: Collection[str],
     *,
     everybody: bool,
+    replaced: bool = True,
+    restarts: Mapping[str, int] | None = None,
     one_way: bool = False,
+    signed: bool = True,
     recovery_ns: int = RECOVERY_NS,
 ) -> Callable[[], bool]:
     """True once nothing more can happen to the pods ``uids``, and a moment has passed.
 
     ``everybody``: those are all pods, so no flow at all may still be answered by one of
-    them. Who came after them, in a rollout, is nobody's end. A control is never over:
-    what may not happen is looked for until the window closes. ``recovery_ns`` is how long
-    new connections may go on failing before they are no longer waited for.
+    them. Who came after them, in a rollout, is nobody's end. ``replaced``: others can come in
+    their place, if the trigger lets them. Of pods in ``restarts``, by how
+    often their container had restarted, one was killed: they stay, and it comes back. A
+    control is never over: what may not happen is looked for until the window closes.
+    ``recovery_ns`` is how long new connections may go on failing before they are no longer
+    waited for. Unless answers are ``signed`` nobody knows which flows those pods still answer,
+    so the pods alone decide.
     """
     if verb is Trigger.NONE:
         return lambda: False
     ended = frozenset(uids)
     over_since: list[int] = []
-    recovered = _recovered(verb)
+    replaced = replaced and verb not in UNREPLACED
+    recovered = _recovered(replaced)
 
     def look() -> bool:
         status = agent.status()
         now = time.monotonic_ns()
         served = recovered(status, now)
-        answering = status.answering if everybody else status.target_answering
-        if answering or ended & watch.pods().keys() or ended & watch.endpoint_uids():
+        answering = status.answering if everybody and signed else status.target_answering
+        if answering or _still_ending(watch, ended, restarts or {}):
             over_since.clear()
             return False
         over_since[:] = over_since or [now]
@@ -135,14 +151,39 @@ def all_over(
         for name, proto in (("udp", status.udp), ("tcp", status.tcp)):
             if proto.quiet or proto.refused:
                 linger = max(linger, LINGER_UNANSWERED_NS[name])
-        if not served:
+        if not signed:
+            linger = max(linger, LINGER_HELD_NS)
+        failing = status.http is not None and status.http.failing > 0
+        if not served or (failing and replaced):
             linger = max(linger, recovery_ns)
-        return now - over_since[0] >= linger
+        over_ns = now - over_since[0] - linger
+        return over_ns >= 0 and not (status.http and _under_way(status.http, over_ns))
 
     return look
 
 
-def _recovered(verb: Trigger) -> Callable[[AgentStatus, int], bool]:
+def _under_way(http: HttpStatus, over_ns: int) -> bool:
+    """Whether requests are still to be made, or to be answered, by clients who wait that long."""
+    return http.due > 0 or (http.waiting > 0 and over_ns < LAST_ANSWERS_NS)
+
+
+def _still_ending(watch: Watch, ended: frozenset[str], restarts: Mapping[str, int]) -> bool:
+    """Whether one of these pods is still there, or not back yet with a new container."""
+    pods = watch.pods()
+    killed = ended & restarts.keys() & pods.keys()
+    leaving = ended - killed
+    if leaving & pods.keys() or leaving & watch.endpoint_uids():
+        return True
+    return any(not _is_back(pods[uid], restarts[uid]) for uid in killed)
+
+
+def _is_back(pod: Mapping[str, object], restarts: int) -> bool:
+    """Whether a pod is ready again, one of its containers having restarted more often."""
+    often = (integer(each.get("restarts")) for each in objects(pod.get("containers")))
+    return pod.get("ready") is True and any(count > restarts for count in often)
+
+
+def _recovered(replaced: bool) -> Callable[[AgentStatus, int], bool]:
     """Whether new connections are answered again, if they ever will be."""
     failed_ns = -RECOVERED_NS
     # Of each prober as it stood when its last failure was seen. Results are told in the order
@@ -154,7 +195,7 @@ def _recovered(verb: Trigger) -> Callable[[AgentStatus, int], bool]:
         for name, prober in status.probers.items():
             if prober.failed > (at_failure[name].failed if name in at_failure else 0):
                 at_failure[name], failed_ns = prober, now_ns
-        if verb in UNREPLACED:
+        if not replaced:
             return True
         return now_ns - failed_ns >= RECOVERED_NS and _answered_since(at_failure, status.probers)
 

@@ -21,7 +21,7 @@ from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
 from scenarios.short import LATE_NS, known, unstalled
 
 DRAIN_NS, GRACE_S = 25 * NS_PER_S, 30
-FLOWS = Flows(tcp=10, udp=10, tcp_rate_hz=5, udp_rate_hz=20, probe_interval_ns=20 * NS_PER_MS)
+FLOWS = Flows(tcp=10, udp=10, tcp_rate_hz=5, udp_rate_hz=30, probe_interval_ns=20 * NS_PER_MS)
 
 
 def arm(letter: str, behavior: Behavior, trigger: Trigger) -> Scenario:

@@ -6,8 +6,15 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["pytester"]
+
+# Examples differ from run to run, so that many short runs see as many as a long one; and no
+# test asserts how fast it is. `make test-all` is thorough: --hypothesis-profile=thorough.
+settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_configure() -> None:

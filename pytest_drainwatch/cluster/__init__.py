@@ -12,12 +12,15 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_drainwatch.cluster.network import NodeNetwork
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.cluster.kind import Bring
 
 PROVIDERS = ("embedded", "kind", "existing")
 # kube-proxy's modes, and the minSyncPeriod (ms) that each has where nobody sets one.
@@ -47,20 +50,26 @@ class ClusterSettings:
         proxy_mode: kube-proxy's mode, one of `PROXY_MODES`, for the embedded cluster.
         min_sync_period_ms: kube-proxy's minSyncPeriod; `PROXY_MODES` has Kubernetes' own
             default of each mode.
+        nodes: how many nodes take pods, of a cluster that is made.
+        kind_image: the node image of a kind cluster that is made; `None` is kind's own.
         kube_bin: a ready kubenode binary to use instead of building one.
         kubeconfig: for an existing cluster; `None` is kubectl's own default.
         context: for an existing cluster; `None` is the kubeconfig's current context.
         probe_image: an image reference that an existing cluster can pull.
+        allow_context: the context that may be used although it looks like production.
     """
 
     provider: str = "embedded"
     kube_version: str = "1.37"
     proxy_mode: str = "iptables"
     min_sync_period_ms: int = 1000
+    nodes: int = 1
+    kind_image: str | None = None
     kube_bin: Path | None = None
     kubeconfig: Path | None = None
     context: str | None = None
     probe_image: str | None = None
+    allow_context: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +83,7 @@ class ClusterFacts:
         kube_version: minor version of Kubernetes, such as `1.37`.
         proxy_mode: kube-proxy's mode.
         min_sync_period_ms: kube-proxy's minSyncPeriod.
+        nodes: how many take pods: Ready, not cordoned, without a taint that keeps pods away.
         cgroup: `v1`, `v2` or `hybrid`.
         deviations: every setting in which this cluster differs from Kubernetes'
             defaults, each a sentence that names the setting and the reason.
@@ -83,6 +93,7 @@ class ClusterFacts:
     kube_version: str | None = None
     proxy_mode: str | None = None
     min_sync_period_ms: int | None = None
+    nodes: int | None = None
     cgroup: str | None = None
     deviations: tuple[str, ...] = ()
 
@@ -128,8 +139,16 @@ class Cluster(Protocol):
     def context(self) -> str | None: ...
 
     @property
-    def node_address(self) -> str:
-        """Where NodePorts answer, reachable from the harness."""
+    def node_address(self) -> str | None:
+        """Where NodePorts answer, reachable from the harness; None: it may not be asked for."""
+        ...
+
+    @property
+    def node_addresses(self) -> Mapping[str, str]:
+        """Where NodePorts answer on each node that takes pods, by the node's name.
+
+        Empty where only one address is known, such as a load balancer's.
+        """
         ...
 
     @property
@@ -145,6 +164,17 @@ class Cluster(Protocol):
         """
         ...
 
+    def load_image(self, archive: Path) -> str:
+        """Make the image in *archive* known to every node, and return its reference.
+
+        Args:
+            archive: one image, as `docker save` writes it.
+
+        Raises:
+            ClusterError: it is no such archive, or this cluster takes images from registries only.
+        """
+        ...
+
     def agent_command(self, argv: Sequence[str]) -> list[str]:
         """The local command line that runs *argv* where `node_address` answers."""
         ...
@@ -157,11 +187,23 @@ class Cluster(Protocol):
         """
         ...
 
+    def killer(self, uid: str, container_id: str) -> Callable[[], None]:
+        """What kills PID 1 of a container of the pod *uid* with SIGKILL, from its node.
+
+        It is found now, so that the kill is one call: that raises ClusterError if it has ended.
+        *container_id* is the runtime's, without its scheme.
+
+        Raises:
+            ClusterError: no such container runs, or this cluster's nodes cannot be entered.
+        """
+        ...
+
     def facts(self) -> ClusterFacts: ...
 
-    def node_network(self, sources: Collection[str]) -> NodeNetwork | None:
-        """Look at the node's rules, and at the connections that *sources* opened.
+    def node_network(self, sources: Collection[str], node: str | None = None) -> NodeNetwork | None:
+        """Look at a node's rules, and at the connections that *sources* opened.
 
+        *node* is its name; `None`: the one of `node_address`, or if *sources* are a pod's its own.
         It takes tens of milliseconds and raises nothing: an answer tells its own problem.
         `None`: the nodes of this cluster cannot be looked into.
         """
@@ -197,13 +239,15 @@ def choose_provider(
     from pytest_drainwatch.cluster import kind
 
     seen_kind = shutil.which("kind") is not None and _docker_answers()
-    if seen_kind and kind.AVAILABLE:
-        return "kind", "a Docker daemon answers and kind is on PATH"
+    if seen_kind and kind.has_pytest_kind():
+        return "kind", "a Docker daemon answers, and there are kind and pytest-kind"
     if sys.platform == "linux" and os.geteuid() == 0:
-        return "embedded", "root on Linux" + ("" if seen_kind else ", no Docker with kind")
+        lacking = "no pytest-kind" if seen_kind else "no Docker with kind"
+        return "embedded", f"root on Linux, {lacking}"
     raise ClusterError(
         f"no cluster to run on: {_who_we_are()}. Expected one of: root on Linux for the embedded"
-        " cluster (sudo -E pytest …), a Docker daemon with kind on PATH (--dw-cluster=kind),"
+        " cluster (sudo -E pytest …), a Docker daemon with kind on PATH and pytest-kind"
+        " (--dw-cluster=kind),"
         " or an existing cluster (--dw-cluster=existing --dw-kubeconfig FILE)"
     )
 
@@ -230,6 +274,17 @@ def check_settings(settings: ClusterSettings) -> None:
             f"minSyncPeriod is 0 ms, which kube-proxy in mode {mode} reads as its default of"
             f" {PROXY_MODES[mode]} ms: expected 1 or more (--dw-min-sync-period 1ms)"
         )
+    if settings.nodes < 1:
+        raise ClusterError(f"{settings.nodes} nodes are asked for: expected 1 or more (--dw-nodes)")
+    if settings.provider == "embedded":
+        from pytest_drainwatch.cluster.embedded.addresses import MOST_NODES
+
+        if settings.nodes > MOST_NODES:
+            raise ClusterError(
+                f"{settings.nodes} nodes are asked for, and an embedded cluster has {MOST_NODES} at"
+                f" most: expected 1 to {MOST_NODES} (--dw-nodes), or a cluster that has so many"
+                " (--dw-cluster=existing)"
+            )
     if settings.provider == "embedded" and mode == "ipvs":
         from pytest_drainwatch.cluster.embedded import machine
 
@@ -238,7 +293,12 @@ def check_settings(settings: ClusterSettings) -> None:
 
 
 def open_cluster(
-    settings: ClusterSettings, *, why: str, log: Log, logs_dir: Path | None = None
+    settings: ClusterSettings,
+    *,
+    why: str,
+    log: Log,
+    logs_dir: Path | None = None,
+    bring: Bring | None = None,
 ) -> Cluster:
     """Start or reach the cluster that *settings* describe.
 
@@ -248,6 +308,7 @@ def open_cluster(
         log: takes one line of progress at a time.
         logs_dir: the folder in which the cluster makes one of its own name for the logs of
             its components, kept when it ends; `None` is a folder of the state directory.
+        bring: gives the cluster of pytest-kind's fixture; `None`: one of our own is made.
 
     Raises:
         ClusterError: it could not be started or reached.
@@ -265,7 +326,7 @@ def open_cluster(
         case "kind":
             from pytest_drainwatch.cluster.kind import start_kind
 
-            return start_kind(settings, why=why)
+            return start_kind(settings, why=why, log=log, logs_dir=logs_dir, bring=bring)
     raise ClusterError(
         f"unknown cluster provider {settings.provider!r}: expected {', '.join(PROVIDERS)}"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.cluster import PROXY_MODES, ClusterError, ClusterSettings
-from pytest_drainwatch.option_values import milliseconds
+from pytest_drainwatch.option_values import count_from_one, milliseconds
 from pytest_drainwatch.output import CANNOT, DONE, fail, write, write_json
 
 DEFAULT_NAME = "drainwatch"
@@ -52,6 +52,14 @@ def register(subparsers: Any) -> None:
         type=_milliseconds,
         metavar="DURATION",
         help="kube-proxy's minSyncPeriod, such as 10s (Kubernetes' own default of the mode)",
+    )
+    up.add_argument(
+        "--nodes",
+        "--dw-nodes",
+        type=_nodes,
+        default=_DEFAULTS.nodes,
+        metavar="N",
+        help="how many nodes (%(default)s)",
     )
     _add_json(up)
     up.set_defaults(run=_or_cannot(_up))
@@ -99,6 +107,13 @@ def _milliseconds(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
+def _nodes(text: str) -> int:
+    try:
+        return count_from_one(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
 def _or_cannot(command: Command) -> Command:
     def run(arguments: argparse.Namespace) -> int:
         try:
@@ -137,6 +152,7 @@ def _up(arguments: argparse.Namespace) -> int:
         kube_bin=arguments.kube_bin,
         proxy_mode=arguments.proxy_mode,
         min_sync_period_ms=PROXY_MODES[arguments.proxy_mode] if period_ms is None else period_ms,
+        nodes=arguments.nodes,
     )
     cluster = start_embedded(settings, why="drainwatch cluster up", log=_say, name=arguments.name)
     cluster.detach()
@@ -181,7 +197,8 @@ def _find(name: str | None) -> list[dict[str, Any]]:
 def _line(entry: dict[str, Any]) -> str:
     age = time.time() - entry["created"]
     owner = f"process {entry['owner']}" if entry["owner"] else "nobody (cluster down ends it)"
+    nodes = f", {entry['nodes']} nodes" if entry["nodes"] > 1 else ""
     return (
-        f"{entry['name']}  Kubernetes {entry['kube_version']} ({entry['proxy_mode']})"
+        f"{entry['name']}  Kubernetes {entry['kube_version']} ({entry['proxy_mode']}{nodes})"
         f"  {entry['node_address']}  {age:.0f} s old  owned by {owner}  {entry['kubeconfig']}"
     )

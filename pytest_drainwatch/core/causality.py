@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pytest_drainwatch.core import clock
 from pytest_drainwatch.core.clock import Clock, ClockError
 from pytest_drainwatch.core.interval import Interval, Order
-from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import dump_observation
+from pytest_drainwatch.core.start import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

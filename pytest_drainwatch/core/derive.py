@@ -22,33 +22,29 @@ from pytest_drainwatch.core.document import (
     TrialReport,
     TriggerReport,
 )
+from pytest_drainwatch.core.flow.anonymous import Identified, identified
 from pytest_drainwatch.core.flow.report import flow_reports
+from pytest_drainwatch.core.http.judge import requests
+from pytest_drainwatch.core.http.notes import degraded
 from pytest_drainwatch.core.interval import Bounds, Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, number, objects, texts
 from pytest_drainwatch.core.mechanism.report import with_evidence
 from pytest_drainwatch.core.mechanism.snapshot import looks_of, shown
-from pytest_drainwatch.core.moments import (
-    Moments,
-    Start,
-    last_tcp_ends,
-    moments_of,
-    pod_moments,
-    start_of,
-)
+from pytest_drainwatch.core.moments import Moments, last_tcp_ends, moments_of, pod_moments
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.report import pod_ends
 from pytest_drainwatch.core.probing.judge import new_connections
 from pytest_drainwatch.core.probing.pieces import Surroundings, all_tried
 from pytest_drainwatch.core.recording import Recording
-from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured
+from pytest_drainwatch.core.refuse import refuse_unfinished, refuse_unmeasured, refuse_unrequested
 from pytest_drainwatch.core.scenario import Affinity
 from pytest_drainwatch.core.stall import stalls_of
+from pytest_drainwatch.core.start import Start, start_of
 from pytest_drainwatch.core.summary import summarise
 from pytest_drainwatch.core.timeline import timeline
 from pytest_drainwatch.core.transitions import Transition
 from pytest_drainwatch.core.udp import one_way
 from pytest_drainwatch.core.windows.judge import Evidence, windows
-from pytest_drainwatch.core.windows.met import Attempts
 
 
 def derive(recording: Recording) -> Report:
@@ -63,6 +59,11 @@ def derive(recording: Recording) -> Report:
     clocks = clock.clocks(recording.header.clock, seen)
     causality.check(seen, start, clocks)
     changes = tuple(transitions.transitions(seen))
+    config = _mapping(recording.header.scenario.get("config"))
+    whose = Identified(seen=seen)
+    if isinstance(config.get("attached"), Mapping):
+        whose = identified(seen, changes, t0_ns=start.t0_ns, targets=start.targets)
+    seen = whose.seen
     told, unknown = one_way.told_by_the_probe(seen, clocks, changes)
     workload, stalls = _workload(seen), stalls_of(seen)
     all_pods_known = not any(hides_pods(o) for o in seen)
@@ -73,10 +74,11 @@ def derive(recording: Recording) -> Report:
         workload,
         stalls,
         all_pods_known=all_pods_known,
+        all_targets=whose.all_targets,
     )
     looks = looks_of(seen)
     flows = with_evidence(flows, looks, seen, changes, start.t0_ns)
-    config = _mapping(recording.header.scenario.get("config"))
+    refuse_unrequested(seen, config)
     refuse_unmeasured(start, changes, flows, config)
     pods = pod_moments(seen, start, changes, clocks)
     moments = moments_of(seen, start, pods, flows, clocks)
@@ -89,10 +91,12 @@ def derive(recording: Recording) -> Report:
         stalls=stalls,
         control=start.control,
         pinned=config.get("session_affinity") == Affinity.CLIENT_IP,
+        anonymous=whose.anonymous,
     )
     attempts = all_tried(seen, around)
     tried = new_connections(attempts, around)
-    integrity = notes.integrity(flows, tried)
+    asked = requests(seen, around, changes)
+    integrity = None if whose.anonymous else notes.integrity(flows, tried)
     clock_reports = tuple(_clock_report(clocks[name]) for name in sorted(clocks))
     header = recording.header
     return Report(
@@ -106,10 +110,12 @@ def derive(recording: Recording) -> Report:
             config=config,
             flags=texts(header.scenario.get("flags")),
             trigger=_trigger_report(start, moments),
-            timeline=timeline(seen, changes, flows, clocks, start.t0_ns, start.targets, tried),
+            timeline=timeline(
+                seen, changes, flows, clocks, start.t0_ns, start.targets, tried, asked
+            ),
             flows=flows,
             summary=summarise(flows, moments, start.t0_ns),
-            container_exits=_container_exits(changes, start.targets),
+            container_exits=_container_exits(changes, start),
             clock=clock_reports,
             clock_note=_clock_note(clock_reports),
             sending=instrument.sending(seen, start.t0_ns),
@@ -119,9 +125,10 @@ def derive(recording: Recording) -> Report:
             notes=(
                 *notes.notes(recording, start, moments, flows, changes),
                 *unknown,
+                *whose.notes,
                 *notes.about_new_connections(tried, config),
                 *notes.about_the_way(seen, tried),
-                *notes.about_integrity(integrity),
+                *notes.about_integrity(integrity, signed=not whose.anonymous),
             ),
             pod_ends=pod_ends(seen, changes, start, clocks, config),
             windows=windows(
@@ -133,13 +140,14 @@ def derive(recording: Recording) -> Report:
                     last_tcp_ends=last_tcp_ends(flows, start.targets),
                     local_only=_falls_back_locally(config, header.environment),
                     kept_ready=config.get("publish_not_ready_addresses") is True,
-                    attempts=Attempts.of(attempts),
+                    tried=attempts,
                 ),
             ),
             new_connections=tried,
+            requests=asked,
             integrity=integrity,
             mechanism=tuple(shown(look, start.t0_ns) for look in looks),
-            degraded=tuple(notes.degraded(flows, tried, seen, changes)),
+            degraded=(*notes.degraded(flows, tried, seen, changes, start), *degraded(asked)),
             test=header.test,
             repeat=header.repeat,
         ),
@@ -197,7 +205,9 @@ def _falls_back_locally(config: Mapping[str, object], facts: Mapping[str, object
 
 def _trigger_report(start: Start, moments: Moments) -> TriggerReport:
     accepted = start.accepted.at.since(start.t0_ns)
-    effective = moments.deletion.since(start.t0_ns) if moments.deletion else None
+    # Of a container that was killed there is no deletion: its end is what was asked for.
+    seen = moments.container_terminated if start.killed else moments.deletion
+    effective = seen.since(start.t0_ns) if seen else None
     return TriggerReport(
         verb=str(start.accepted.data.get("verb", "")),
         attempts=integer(start.accepted.data.get("attempt"), 1),
@@ -218,21 +228,26 @@ def _retry_after(asked: object) -> str:
     return "" if seconds is None else f"; Retry-After {seconds:g} s"
 
 
-def _container_exits(
-    changes: Iterable[Transition], targets: frozenset[str]
-) -> tuple[ContainerExit, ...]:
-    return tuple(
-        ContainerExit(
+def _container_exits(changes: Iterable[Transition], start: Start) -> tuple[ContainerExit, ...]:
+    found: dict[tuple[str, str, int], ContainerExit] = {}
+    for change in changes:
+        name, restarts = str(change.fields.get("name", "")), integer(change.fields.get("restarts"))
+        state: Mapping[str, object] = change.fields
+        if change.event == transitions.CONTAINER_RESTARTED and change.uid in start.killed:
+            # A quick restart never shows the end as a state of its own.
+            restarts, state = restarts - 1, _mapping(change.fields.get("last_state"))
+        elif change.event != transitions.CONTAINER_TERMINATED or change.uid not in start.targets:
+            continue
+        left = ContainerExit(
             pod=change.name,
             pod_uid=change.uid,
-            container=str(change.fields.get("name", "")),
-            exit_code=integer_or_none(change.fields.get("exit_code")),
-            signal=integer_or_none(change.fields.get("signal")),
-            reason=None if change.fields.get("reason") is None else str(change.fields["reason"]),
+            container=name,
+            exit_code=integer_or_none(state.get("exit_code")),
+            signal=integer_or_none(state.get("signal")),
+            reason=None if state.get("reason") is None else str(state["reason"]),
         )
-        for change in changes
-        if change.event == transitions.CONTAINER_TERMINATED and change.uid in targets
-    )
+        found.setdefault((change.uid, name, restarts), left)
+    return tuple(found.values())
 
 
 def _clock_report(known: clock.Clock) -> ClockReport:

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.http.document import Requests
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Order
 from pytest_drainwatch.core.mechanism.evidence import FlowEvidence
 from pytest_drainwatch.core.mechanism.snapshot import Snapshot
@@ -284,6 +285,7 @@ class TrialReport:
     """One trial.
 
     ``new_connections``: one for each prober; none if no new connections were tried.
+    ``requests``: over HTTP; None if none were made.
     ``mechanism``: what the node's conntrack and kube-proxy held, at each look.
     ``degraded`` says in what our own machine fell short: what was measured still holds.
     ``test`` and ``repeat``: the test that measured it, and which of its repeats it is.
@@ -308,6 +310,7 @@ class TrialReport:
     pod_ends: tuple[PodEnd, ...] = ()
     windows: tuple[PodWindows, ...] = ()
     new_connections: tuple[NewConnections, ...] = ()
+    requests: Requests | None = None
     integrity: Integrity | None = None
     degraded: tuple[str, ...] = ()
     mechanism: tuple[Snapshot, ...] = ()

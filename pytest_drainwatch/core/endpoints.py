@@ -62,9 +62,20 @@ class Snapshot:
         """Whether an entry of the pod has this condition: the last family decides."""
         return any(endpoint.get(condition) is True for endpoint in self.by_uid.get(uid, ()))
 
-    def ready(self) -> frozenset[str]:
-        """The pods that are ready."""
-        return frozenset(uid for uid in self.by_uid if self.has(uid, "ready"))
+    def ready(self, node: str | None = None) -> frozenset[str]:
+        """The pods that are ready; those on ``node`` alone, if one is named."""
+        return frozenset(
+            uid
+            for uid in self.by_uid
+            if self.has(uid, "ready") and (node is None or self.node(uid) == node)
+        )
+
+    def node(self, uid: str) -> str | None:
+        """The name of the node on which a pod is; None: its entries do not say."""
+        return next(
+            (name for endpoint in self.by_uid.get(uid, ()) if (name := text(endpoint.get("node")))),
+            None,
+        )
 
 
 def snapshots(seen: Iterable[Observation]) -> Iterator[Snapshot]:

@@ -12,31 +12,11 @@ from pytest_drainwatch.core.endpoints import snapshots
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
-from pytest_drainwatch.core.jsonvalue import texts
 from pytest_drainwatch.core.life_signs import life_sign
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.core.start import Start
 from pytest_drainwatch.core.stretches import Shown, Stretch
 from pytest_drainwatch.core.transitions import Transition
-
-
-class CannotDerive(ValueError):
-    """The recording holds no trial to judge: it is void, interrupted or incomplete."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """The accepted call; t = 0 is when it was sent."""
-
-    t0_ns: int
-    accepted: Observation
-    targets: frozenset[str]
-    blocked: tuple[Observation, ...]
-
-    @property
-    def control(self) -> bool:
-        """Nothing was to be terminated (verb ``none``): the targets are those of the flows."""
-        return self.accepted.data.get("verb") == Trigger.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,21 +57,6 @@ class PodMoments:
     listed: tuple[Stretch, ...] = ()
     ready: tuple[Stretch, ...] = ()
     unready: tuple[Stretch, ...] = ()
-
-
-def start_of(seen: Sequence[Observation]) -> Start:
-    accepted = [o for o in seen if o.event is Event.TRIGGER_ACCEPTED]
-    if len(accepted) != 1:
-        raise CannotDerive(
-            f"expected one accepted trigger, found {len(accepted)}; "
-            "the recording ends before the trigger or holds several trials"
-        )
-    return Start(
-        t0_ns=accepted[0].at.lo,
-        accepted=accepted[0],
-        targets=frozenset(texts(accepted[0].data.get("targets"))),
-        blocked=tuple(o for o in seen if o.event is Event.TRIGGER_BLOCKED),
-    )
 
 
 def moments_of(
@@ -156,19 +121,31 @@ def pod_moments(
     alive = _alive(seen)
     return {
         uid: _of_pod(
-            _Changes.of(uid, shown, changes), shown, sigterm=told.get(uid), alive_ns=alive.get(uid)
+            _Changes.of(uid, shown, changes),
+            shown,
+            sigterm=told.get(uid),
+            alive_ns=alive.get(uid),
+            killed=uid in start.killed,
         )
         for uid in sorted(start.targets)
     }
 
 
 def _of_pod(
-    its: _Changes, shown: Shown, *, sigterm: Interval | None, alive_ns: int | None
+    its: _Changes,
+    shown: Shown,
+    *,
+    sigterm: Interval | None,
+    alive_ns: int | None,
+    killed: bool = False,
 ) -> PodMoments:
     uid, frames = its.uid, shown.snapshots
     terminated = its.seen(transitions.CONTAINER_TERMINATED, alive_ns)
     terminating = its.seen(transitions.ENDPOINT_TERMINATING)
-    restarted = its.seen(transitions.CONTAINER_RESTARTED) is not None
+    again = its.seen(transitions.CONTAINER_RESTARTED)
+    restarted = again is not None
+    if killed and (terminated is None or (again and again.hi < terminated.hi)):
+        terminated = again  # a quick restart never shows the end as a state of its own
     listed = shown.stretches(uid, stretches.listed(frames, uid))
     unready = shown.stretches(uid, stretches.unready(frames, uid))
     return PodMoments(

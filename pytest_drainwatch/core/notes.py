@@ -9,11 +9,12 @@ from pytest_drainwatch.core.document import FlowReport, Integrity
 from pytest_drainwatch.core.flow.classify import Mechanism, Role
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.jsonvalue import integer, texts
-from pytest_drainwatch.core.moments import Moments, Start
+from pytest_drainwatch.core.moments import Moments
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.document import Doubt, NewConnections
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.start import Start
 from pytest_drainwatch.core.transitions import Transition
 from pytest_drainwatch.core.udp.continuity import PhaseKind
 
@@ -37,7 +38,17 @@ def notes(
     if start.control:
         yield from _of_a_control(start, changes)
         return
-    if moments.sigterm is None:
+    if start.killed:
+        yield (
+            f"{_named(name for name, _ in start.killed.values())} killed past the API: no pod was "
+            "deleted, nobody got SIGTERM, and no endpoint had to go, so those values are null"
+        )
+    elif moments.sigterm is None and _is_attached(recording):
+        yield (
+            "no probe runs in this workload, so nobody told when SIGTERM came: sigterm values are "
+            "null; pod_ends[].sigterm_ns bounds it by the deletion, the preStop hook and the end"
+        )
+    elif moments.sigterm is None:
         yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"
     if moments.pods > 1:
         yield (
@@ -56,6 +67,8 @@ def notes(
         "endpoint removal": moments.endpoint_removed,
         "container termination": moments.container_terminated,
     }
+    if start.killed:
+        missing.clear()
     for name, moment in missing.items():
         if moment is None and moment is moments.ready_false and _kept_ready(recording):
             yield (
@@ -74,8 +87,15 @@ def notes(
             "'last flow' values are null: "
             f"{', '.join(open_targets[:5])}{' …' if len(open_targets) > 5 else ''}"
         )
+    later = [o for o in start.blocked if o.at.lo >= start.t0_ns]
     for blocked in start.blocked:
-        yield f"the API refused the trigger first: {blocked.data.get('message')}"
+        if blocked not in later:
+            yield f"the API refused the trigger first: {blocked.data.get('message')}"
+    if later:
+        yield (
+            f"of further target pods the API refused {len(later)} eviction(s), which were asked "
+            f"for again: {later[0].data.get('message')}"
+        )
 
 
 def about_new_connections(
@@ -84,6 +104,9 @@ def about_new_connections(
     """Why there are none, if there are none."""
     if found:
         return
+    attached = config.get("attached")
+    if isinstance(attached, Mapping) and attached.get("protocol") == "http":
+        return  # requests over connections of their own are what is asked for there
     if config.get("probe_interval_ms") is None:
         yield "no new connections were tried: whether any would have failed is not known"
     else:
@@ -120,9 +143,11 @@ def integrity(flows: Iterable[FlowReport], found: Iterable[NewConnections]) -> I
     return Integrity.OK
 
 
-def about_integrity(judged: Integrity | None) -> Iterator[str]:
-    """Why it is not known."""
-    if judged is None:
+def about_integrity(judged: Integrity | None, *, signed: bool = True) -> Iterator[str]:
+    """Why it is not known. ``signed``: answers say who gives them."""
+    if not signed:
+        yield "integrity is null: answers of this workload do not say who gives them"
+    elif judged is None:
         yield (
             "integrity is null: somebody answered of whom it is not known whether he is of the "
             "workload, because the pods' watch had a gap or the recording does not name him"
@@ -134,6 +159,7 @@ def degraded(
     found: Iterable[NewConnections],
     seen: Iterable[Observation],
     changes: Iterable[Transition],
+    start: Start,
 ) -> Iterator[str]:
     """In what our own machine fell short of what was asked of it."""
     seen = tuple(seen)
@@ -143,7 +169,7 @@ def degraded(
     limited = sum(flow.mechanism is Mechanism.CLIENT_LIMIT for flow in flows)
     if limited:
         yield f"{limited} flow(s) met a limit of our own machine (client-limit)"
-    unready = _unready_unasked(seen, changes)
+    unready = _unready_unasked(seen, changes, start)
     if unready:
         yield (
             f"{len(unready)} pod(s) went unready before anybody told them to end: what new "
@@ -163,6 +189,11 @@ def degraded(
                 f"{prober.prober}: {prober.failed_before} attempt(s) failed before the trigger: "
                 "what fails since may not be its doing"
             )
+
+
+def _named(killed: Iterable[str]) -> str:
+    names = sorted(killed)
+    return f"container {names[0]} was" if len(names) == 1 else f"{len(names)} containers were"
 
 
 def _starts(beside: Observation) -> str:
@@ -192,9 +223,11 @@ def _without_priority(seen: Iterable[Observation]) -> Iterator[str]:
         )
 
 
-def _unready_unasked(seen: Iterable[Observation], changes: Iterable[Transition]) -> frozenset[str]:
+def _unready_unasked(
+    seen: Iterable[Observation], changes: Iterable[Transition], start: Start
+) -> frozenset[str]:
     """Pods that were ready, and then not, while flows and probers were at work and no deletion
-    had been shown.
+    had been shown, nor a container of them been killed.
     """
     at_work = (Event.FLOW_CONNECTED, Event.NEW_CONNECTIONS)
     since_ns = min((o.at.lo for o in seen if o.event in at_work), default=None)
@@ -209,6 +242,7 @@ def _unready_unasked(seen: Iterable[Observation], changes: Iterable[Transition])
         for change in changes
         for mark, event in told.items()
         if change.event == event and not change.fields.get(mark) and change.received_ns >= since_ns
+        if change.uid not in start.killed or change.received_ns < start.t0_ns
     )
 
 
@@ -227,6 +261,11 @@ def _met_a_stranger(flow: FlowReport) -> bool:
 def _kept_ready(recording: Recording) -> bool:
     config = recording.header.scenario.get("config")
     return isinstance(config, Mapping) and config.get("publish_not_ready_addresses") is True
+
+
+def _is_attached(recording: Recording) -> bool:
+    config = recording.header.scenario.get("config")
+    return isinstance(config, Mapping) and isinstance(config.get("attached"), Mapping)
 
 
 def _of_a_control(start: Start, changes: Iterable[Transition]) -> Iterator[str]:

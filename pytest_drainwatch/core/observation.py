@@ -28,7 +28,13 @@ class Event(StrEnum):
 
     # --- orchestrator: its own actions -------------------------------------------------
     WORKLOAD_APPLIED = "workload_applied"
-    WAY_CHOSEN = "way_chosen"  # address, tcp_port, udp_port, sources, note: what was changed for it
+    WORKLOAD_FOUND = "workload_found"  # of the user's: namespace, kind, name, selector, replicas,
+    #                                pod: {grace_period_s, containers: [{name, pre_stop,
+    #                                stop_signal, readiness, ports}]}, service, service_type, port,
+    #                                external_traffic_policy, session_affinity,
+    #                                publish_not_ready_addresses
+    WAY_CHOSEN = "way_chosen"  # address, tcp_port, udp_port, sources, note: what was changed for
+    #                            it, node: whose NodePort it is; null: not known, or nobody's
     PREFLIGHT_CHECK = "preflight_check"  # name, passed, invariant, observed, expected, look_at
     PREFLIGHT_PASSED = "preflight_passed"
     SETTLE_COMPLETE = "settle_complete"
@@ -36,7 +42,13 @@ class Event(StrEnum):
     TRIGGER_BLOCKED = "trigger_blocked"  # verb, attempt, status, retry_after_s, causes, message
     TRIGGER_ACCEPTED = "trigger_accepted"  # attempt, verb, targets: [pod uid], pods: [name],
     #                                  calls: [[sent_ns, returned_ns], …]; verb none: nothing was
-    #                                  asked, targets is the pod of the flows
+    #                                  asked, targets is the pod of the flows; container-kill:
+    #                                  containers: {pod uid: [name, restarts of before]}
+    TRIGGER_CONTINUED = "trigger_continued"  # what, problem: an eviction that was asked for after
+    #                                  the trigger, accepted or (problem) without an answer
+    NODE_CORDONED = "node_cordoned"  # node, already: it was before; at = [sent, returned]
+    NODE_EVACUATED = "node_evacuated"  # others: pods beside the workload's that were evicted too,
+    #                                  left: that a disruption budget held back to the end
     CLUSTER_START_BESIDE = "cluster_start_beside"  # starts: clusters that started on the machine
     #                                  the trial measured on, the first time that any was seen;
     #                                  at = [the look before, this look]
@@ -52,7 +64,9 @@ class Event(StrEnum):
 
     # --- client: one flow's life; subject is the flow's id -----------------------------
     FLOW_CONNECTED = "flow_connected"  # proto, local, remote, attempts, failed: {errno: n},
-    #                                    one_way, note: what its datagrams are signed with
+    #                                    one_way, note: what its datagrams are signed with;
+    #                                    anonymous: who answers does not say who he is, so his name
+    #                                    is empty; held: nothing is said on it
     FLOW_CONNECT_FAILED = "flow_connect_failed"  # proto, remote, attempts, errno, failed
     FLOW_RESPONDER = "flow_responder"  # responder, clock, seq, previous, last_seq
     FLOW_ANSWERED = "flow_answered"  # responder, first_seq, last_seq, count, last_sent_ns,
@@ -70,7 +84,7 @@ class Event(StrEnum):
     FLOW_ICMP = "flow_icmp"  # type, code, errno, offender, count, seq: of the refused send
     FLOW_GARBAGE = "flow_garbage"  # length, starts, count; unasked: seq of a reply to nothing
     FLOW_OPEN_AT_END = "flow_open_at_end"  # sent, answered, unanswered, late, reordered,
-    #                                  duplicates, last_seq, unsent
+    #                                  duplicates, last_seq, unsent; held: last_ack_ms: ago
     CLOCK_EXCHANGE = "clock_exchange"  # subject = responder; clock, t1, t2, t3, t4
     #                                    (t2, t3 on that clock)
     AGENT_STARTED = "agent_started"  # pid, clock, tcp_rate_hz, udp_rate_hz, tcp_sparse_rate_hz,
@@ -87,7 +101,8 @@ class Event(StrEnum):
     #                                  at = a stretch of one density
     AGENT_SUMMARY = "agent_summary"  # sends, missed_slots, late_p50_ns, late_p99_ns, late_max_ns
 
-    NEW_CONNECTIONS = "new_connections"  # subject = the prober: tcp-new, udp-new; a run of attempts
+    NEW_CONNECTIONS = "new_connections"  # subject = the prober: tcp-new, udp-new,
+    #                                  of further nodes tcp-new-2, ...; a run of attempts
     #                                  in the order of their slots that went the same way: result
     #                                  (core/probing/result), first_slot; if there are any:
     #                                  responder, errno, every: each so many-th slot was tried
@@ -97,11 +112,31 @@ class Event(StrEnum):
     #                                  first_took_ns, last_took_ns, took_min_ns, took_max_ns: from
     #                                  there to the result; at = [first begun, all known]
     PROBER_SUMMARY = "prober_summary"  # subject; proto, period_ns, epoch_ns: slot n lies at
-    #                                  epoch_ns + n * period_ns, patience_ns, source,
+    #                                  epoch_ns + n * period_ns, patience_ns, source, address,
+    #                                  node: whose address it is; null: not known,
     #                                  ports_round_ns: until a source port is used again, attempts,
     #                                  missed_slots, unfinished, late_p50_ns, late_p99_ns,
     #                                  late_max_ns, stretches: of one density each: at, every,
     #                                  attempts, missed_slots and late_... of it
+
+    HTTP_REQUESTS = "http_requests"  # subject = the lane: keepalive-00; requests in the order of
+    #                                  their slots that went the same way: kind, ended, and, if it
+    #                                  is so: status, pool, written: false, received: part of a
+    #                                  response, said_close, responder, errno, connection,
+    #                                  opening (core/http/ending), first_slot, written_ns: of one
+    #                                  that was dialled for; of several: last_slot, count,
+    #                                  first_ns, last_ns: when those were begun, first_took_ns,
+    #                                  last_took_ns, took_min_ns, took_max_ns: from there to the
+    #                                  end; at = [first begun, all ended]
+    HTTP_CONNECTION = "http_connection"  # subject = the lane; connection, opened_ns, local,
+    #                                  over (core/http/ending), answered: requests, said_close: the
+    #                                  last response did, outstanding: a request was under way,
+    #                                  unasked, responder, errno; at = when it ended
+    HTTP_SUMMARY = "http_summary"  # method, expect_status, timeout_ns, in_flight_ns, identity: a
+    #                                header was named, trigger_ns: planned, lanes: [{lane, kind,
+    #                                requests: planned and made, missed_slots, epoch_ns, period_ns:
+    #                                slot n lies at epoch_ns + n * period_ns}], late_p50_ns,
+    #                                late_p99_ns, late_max_ns
 
     # --- the node's network: what its kernel and kube-proxy hold, ----------
     CONNTRACK = "conntrack"  # occasion (core/mechanism), entries: [{proto, src, sport, dst, dport,
@@ -124,7 +159,8 @@ class Event(StrEnum):
     #              disruption: who is about to end it, containers: [{name, ready, restarts,
     #              state, exit_code, signal, reason, started_at, finished_at, last_state}]
     ENDPOINT_SLICE = "endpoint_slice"  # subject = slice name; type, resource_version, family,
-    #                          endpoints: [{uid, name, addresses, ready, serving, terminating}]
+    #                          endpoints: [{uid, name, addresses, node, ready, serving,
+    #                          terminating}]
 
     # --- probe: its lifecycle log, stamped on the probe's own clock; subject = pod uid ---
     PROBE_STARTED = "probe_started"  # nonce, behavior, readiness_on_drain, drain_ns, …

@@ -21,10 +21,11 @@ AFTER_NS = 5 * NS_PER_S
 
 def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
     """The stretches to send densely in, counted from the trigger; in order, apart."""
-    if scenario.trigger in (Trigger.ROLLOUT, Trigger.NAMESPACE_DELETE, Trigger.NONE):
+    app, trigger = scenario.app, scenario.trigger
+    one_by_one = trigger is Trigger.EVACUATE_NODE and app.replicas > 1
+    if one_by_one or trigger in (Trigger.ROLLOUT, Trigger.NAMESPACE_DELETE, Trigger.NONE):
         # When these end a pod is the cluster's affair; a control is looked at whole.
         return (Interval(-BEFORE_NS, scenario.observe_ns),)
-    app = scenario.app
     hook_ns = app.pre_stop.lasts_ns if app.pre_stop else 0
     grace_ns = app.grace_period_s * NS_PER_S
     sigterm_ns = sigterm_after(app.grace_period_s, hook_ns)
@@ -32,8 +33,13 @@ def dense_stretches(scenario: Scenario) -> tuple[Interval, ...]:
     killed_ns = max(grace_ns + MINIMUM_S * NS_PER_S, kill_after(app.grace_period_s, hook_ns))
     hears_ns = (scenario.cluster.min_sync_period_ms or 0) * NS_PER_MS
     after_ns = AFTER_NS + hears_ns
+    begins = Interval(-BEFORE_NS, REPLACED_NS + scenario.replacement_ns + hears_ns)
+    if trigger is Trigger.CONTAINER_KILL:
+        return (begins,)  # it ends at once, and the kubelet starts it again
+    if scenario.workload is not None:  # when it exits is not known, and replies tell of it
+        return (Interval(-BEFORE_NS, killed_ns + after_ns),)
     stretches = [
-        Interval(-BEFORE_NS, REPLACED_NS + scenario.replacement_ns + hears_ns),
+        begins,
         Interval(sigterm_ns - BEFORE_NS, sigterm_ns + after_ns),
         Interval(grace_ns - BEFORE_NS, killed_ns + after_ns),
     ]

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_drainwatch.core import transitions
 from pytest_drainwatch.core.document import FlowReport
 from pytest_drainwatch.core.flow.classify import Role
+from pytest_drainwatch.core.flow.signals import QUIET_NS
 from pytest_drainwatch.core.flow.table import Proto
-from pytest_drainwatch.core.moments import CannotDerive, Start
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.start import CannotDerive, Start
 from pytest_drainwatch.core.transitions import Transition
 
 ENDS = frozenset({Event.ALL_FLOWS_TERMINAL, Event.OBSERVATION_WINDOW_CLOSED})
@@ -53,7 +54,10 @@ def refuse_unmeasured(
 
     A control terminates nothing, so of it no effect is expected.
     """
-    for proto in Proto:
+    attached = isinstance(config.get("attached"), Mapping)
+    if attached:
+        _refuse_unled(flows, config)
+    for proto in () if attached else Proto:
         wanted = config.get(f"{proto}_flows")
         held = sum(
             flow.proto is proto and flow.role is Role.TARGET and not flow.one_way for flow in flows
@@ -63,7 +67,7 @@ def refuse_unmeasured(
                 f"{held} {proto} flows were held on the target, expected {wanted}: "
                 "the others were lost with the recording or never answered"
             )
-    early = [f.id for f in flows if f.terminal_ns is not None and f.terminal_ns[1] < 0]
+    early = [f.id for f in flows if _ended_before(f, start)]
     if early:
         raise CannotDerive(
             f"{len(early)} flow(s) ended before the trigger ({', '.join(early[:5])}); "
@@ -71,9 +75,68 @@ def refuse_unmeasured(
         )
     if start.control:
         return
+    if start.killed:
+        _refuse_unkilled(start, changes)
+        return
     ended = {transitions.POD_DELETION_TIMESTAMP_SET, transitions.POD_OBJECT_DELETED}
     if not any(change.uid in start.targets and change.event in ended for change in changes):
         raise CannotDerive(
             "blocked: the API accepted the trigger and did not carry it out; no target pod was "
             "deleted within the observation window. Look at: admission webhooks, dry-run evictions"
+        )
+
+
+def refuse_unrequested(seen: Iterable[Observation], config: Mapping[str, object]) -> None:
+    """Refuse a trial of HTTP requests that holds none."""
+    attached = config.get("attached")
+    asked = isinstance(attached, Mapping) and attached.get("protocol") == "http"
+    if asked and not any(o.event is Event.HTTP_SUMMARY for o in seen):
+        raise CannotDerive(
+            "HTTP requests were asked for and the recording tells of none; expected the agent's "
+            "http_summary: the agent died, or its part of the recording was lost"
+        )
+
+
+def _refuse_unled(flows: Sequence[FlowReport], config: Mapping[str, object]) -> None:
+    """Of a workload that signs nothing no flow can be dialled to a certain pod; but there must
+    be flows, and one of them must lead to a target, or may.
+    """
+    for proto in Proto:
+        mine, wanted = [f for f in flows if f.proto is proto], config.get(f"{proto}_flows")
+        if not isinstance(wanted, int) or not wanted:
+            continue
+        if len(mine) < wanted:
+            raise CannotDerive(
+                f"{len(mine)} {proto} flows were held, expected {wanted}: the others were lost "
+                "with the recording or never answered"
+            )
+        if all(flow.role is Role.BYSTANDER for flow in mine):
+            raise CannotDerive(
+                f"none of {len(mine)} {proto} flows led to a pod that was terminated; expected "
+                "some: ask for more flows, or for a trigger that ends every pod (rollout)"
+            )
+
+
+def _ended_before(flow: FlowReport, start: Start) -> bool:
+    """Whether a flow certainly ended before the trigger.
+
+    What a process had received and not yet read when it was killed is lost, though it was sent
+    before: it is merely on its way, for as long as any answer is.
+    """
+    if flow.terminal_ns is None:
+        return False
+    uid = flow.responders[0].partition("/")[0] if flow.responders else ""
+    return flow.terminal_ns[1] < (-QUIET_NS if uid in start.killed else 0)
+
+
+def _refuse_unkilled(start: Start, changes: Iterable[Transition]) -> None:
+    """Every container that was killed must have been seen to end, or to be another one."""
+    ended = {transitions.CONTAINER_TERMINATED, transitions.CONTAINER_RESTARTED}
+    shown = {c.uid for c in changes if c.event in ended and c.received_ns >= start.t0_ns}
+    unseen = start.targets - shown
+    if unseen:
+        raise CannotDerive(
+            f"{len(unseen)} of {len(start.targets)} containers that were killed were not seen to "
+            "end within the observation window; expected each to end, and the kubelet to start it "
+            "again. Look at: the kubelet's log; kubectl describe pods"
         )

@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 from pytest_drainwatch.core import clock
 from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.document import FlowReport, TimelineEntry, whole_ms
+from pytest_drainwatch.core.http.document import Requests
+from pytest_drainwatch.core.http.fate import FAILED as BROKEN
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.document import FAILED, NewConnections
@@ -17,7 +19,10 @@ _ORCHESTRATOR = {
     Event.WORKLOAD_APPLIED: "workload_applied",
     Event.PREFLIGHT_PASSED: "preflight_passed",
     Event.SETTLE_COMPLETE: "settle_complete",
+    Event.NODE_CORDONED: "node_cordoned",
+    Event.NODE_EVACUATED: "node_evacuated",
     Event.TRIGGER_BLOCKED: "trigger_blocked",
+    Event.TRIGGER_CONTINUED: "trigger_continued",
     Event.ALL_FLOWS_TERMINAL: "all_flows_terminal",
     Event.OBSERVATION_WINDOW_CLOSED: "observation_window_closed",
 }
@@ -32,6 +37,7 @@ def timeline(
     t0_ns: int,
     targets: AbstractSet[str],
     tried: Iterable[NewConnections] = (),
+    asked: Requests | None = None,
 ) -> tuple[TimelineEntry, ...]:
     """All entries by (t_ms, source, event), as the ancestor sorts them."""
     seen = tuple(seen)
@@ -41,6 +47,7 @@ def timeline(
         *_cluster(changes, t0_ns, targets, seen),
         *_ends(flows),
         *_failing(tried),
+        *_failing_requests(asked),
     ]
     return tuple(sorted(entries, key=lambda e: (e.t_ms, e.source, e.event)))
 
@@ -127,6 +134,23 @@ def _failing(tried: Iterable[NewConnections]) -> Iterator[TimelineEntry]:
             ends.append(("new_connections_last_failed", failing.last_ns))
         for event, at in ends:
             yield _entry(Interval(*at), Source.CLIENT, event, text, subject=prober.prober)
+
+
+def _failing_requests(asked: Requests | None) -> Iterator[TimelineEntry]:
+    """The same of HTTP requests, for each kind of lanes; and when requests were served again."""
+    for kind in asked.kinds if asked is not None else ():
+        failing = kind.failing
+        if failing is None:
+            continue
+        how = ", ".join(f"{n} {name}" for name, n in kind.fates.items() if name in BROKEN)
+        text = f"{failing.failures} of {failing.requests} requests: {how}"
+        ends = [("http_requests_fail", failing.first_ns, text)]
+        if failing.failures > 1:
+            ends.append(("http_requests_last_failed", failing.last_ns, text))
+        if failing.recovered_ns is not None:
+            ends.append(("http_requests_served_again", failing.recovered_ns, ""))
+        for event, at, words in ends:
+            yield _entry(Interval(*at), Source.CLIENT, event, words, subject=str(kind.kind))
 
 
 def _entry(

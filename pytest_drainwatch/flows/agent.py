@@ -3,8 +3,10 @@
 stdin: one JSON line of configuration (:class:`~.config.AgentConfig`), then JSON
 commands, one a line:
 
-- ``{"do": "plan", "dense": [[lo_ns, hi_ns], …]}``: from now on send densely within these
-  stretches of CLOCK_MONOTONIC, and sparsely elsewhere; replaces the plan before it.
+- ``{"do": "plan", "dense": [[lo_ns, hi_ns], …], "trigger_ns": ns}``: from now on send densely
+  within these stretches of CLOCK_MONOTONIC, and sparsely elsewhere; replaces the plan before
+  it. ``trigger_ns`` is when the trigger will be sent, which HTTP requests are planned around;
+  it may be left out.
 - ``{"do": "stop"}``. The end of stdin stops the agent as well: however its conductor
   dies, the pipe closes, and no agent is left behind.
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
 import os
 import signal
@@ -27,7 +30,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.flows import limits
 from pytest_drainwatch.flows.clockid import clock_id
-from pytest_drainwatch.flows.config import AgentConfig, parse_config, parse_plan
+from pytest_drainwatch.flows.config import AgentConfig, parse_config, parse_plan, parse_trigger
 from pytest_drainwatch.flows.engine import Engine
 from pytest_drainwatch.flows.errors import AgentError
 from pytest_drainwatch.flows.fields import ConfigError
@@ -69,6 +72,8 @@ def main() -> int:
 
 
 def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPipe) -> int:
+    if config.http is not None:  # before the loop runs: it takes some 20 ms
+        _import_http()
     selector = StampingSelector()
     loop = asyncio.SelectorEventLoop(selector)
     recorder = Recorder(config.record, loop)
@@ -105,6 +110,18 @@ def _run(config: AgentConfig, descriptors: int, lines: _Lines, status: StatusPip
     loop.call_soon(_obey, engine, lines, loop)
     loop.run_until_complete(engine.run())
     return 0 if engine.error is None else 1
+
+
+def _import_http() -> None:
+    """Raises :class:`AgentError` where what it needs is not installed, as in a probe's image."""
+    try:
+        importlib.import_module("pytest_drainwatch.flows.http.client")
+    except ImportError as error:
+        raise AgentError(
+            f"HTTP requests cannot be made: {error}",
+            "the package h11 beside the flow agent",
+            "pip install h11",
+        ) from error
 
 
 def _obey(engine: Engine, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
@@ -169,9 +186,9 @@ def _carry_out(engine: Engine, line: str) -> None:
     match raw:
         case {"do": "stop"}:
             engine.stop()
-        case {"do": "plan", "dense": dense, **rest} if not rest:
+        case {"do": "plan", "dense": dense, **rest} if not rest.keys() - {"trigger_ns"}:
             try:
-                engine.plan(parse_plan(dense))
+                engine.plan(parse_plan(dense), parse_trigger(rest.get("trigger_ns")))
             except ConfigError as error:
                 what, _, expected = str(error).partition("; expected ")
                 engine.complain(AgentError(what, expected, "correct the plan"))
@@ -188,6 +205,7 @@ def _write_failure(status: StatusPipe, error: AgentError) -> None:
             "tcp": None,
             "udp": None,
             "probers": {},
+            "http": None,
             "first_ends": [],
             "clocks": [],
             "error": error.told(),

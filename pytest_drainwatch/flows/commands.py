@@ -18,6 +18,7 @@ from typing import IO, Any
 from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.recording import Header, Recording, dumps, parse_observation
 from pytest_drainwatch.flows.clockid import clock_id
+from pytest_drainwatch.flows.http import byhand
 from pytest_drainwatch.flows.shown import show_flows, show_probers
 from pytest_drainwatch.option_values import parse_duration_ns
 from pytest_drainwatch.output import CANNOT, DONE, USAGE
@@ -34,7 +35,9 @@ def register(subparsers: Any) -> None:
     client = subparsers.add_parser(
         "client", help="hold flows to a probe at HOST until Ctrl-C and show what becomes of them"
     )
-    client.add_argument("host", help="a name or an address")
+    client.add_argument(
+        "host", help="a name or an address of a probe; or http://HOST:PORT/path of any server"
+    )
     client.add_argument("--tcp-port", type=int, default=7001)
     client.add_argument("--udp-port", type=int, default=7002)
     client.add_argument("--tcp-flows", type=int, default=10)
@@ -54,6 +57,7 @@ def register(subparsers: Any) -> None:
     )
     client.add_argument("--target", help="a pod UID: dial until all flows are on that pod")
     client.add_argument("--seconds", type=float, help="stop after holding so long")
+    byhand.add_options(client)
     client.add_argument("--recording", type=Path, default=Path("client-recording.jsonl"))
     client.set_defaults(run=run_client)
 
@@ -103,11 +107,16 @@ def probe_program() -> Path | None:
 
 def run_client(arguments: argparse.Namespace) -> int:
     """Hold flows, show them live, and write a recording."""
+    over_http = arguments.host.startswith(byhand.SCHEME)
     try:
-        address = str(socket.getaddrinfo(arguments.host, None, type=socket.SOCK_STREAM)[0][4][0])
+        host = byhand.host_of(arguments.host) if over_http else arguments.host
+        address = str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+    except byhand.BadUrl as error:
+        print(error, file=sys.stderr)
+        return USAGE
     except (OSError, UnicodeError) as error:
         print(
-            f"host {arguments.host!r}: {error}; expected an address or a name that resolves. "
+            f"host {host!r}: {error}; expected an address or a name that resolves. "
             "Look at: getent hosts",
             file=sys.stderr,
         )
@@ -123,10 +132,13 @@ def run_client(arguments: argparse.Namespace) -> int:
         "tcp_rate_hz": arguments.tcp_rate,
         "udp_rate_hz": arguments.udp_rate,
     }
-    for proto in ("tcp", "udp"):
-        port, flows = getattr(arguments, f"{proto}_port"), getattr(arguments, f"{proto}_flows")
-        config[proto] = {"address": address, "port": port, "flows": flows}
-    config["probers"] = _probers(arguments, address)
+    if over_http:
+        config["http"] = byhand.config(arguments, address)
+    else:
+        for proto in ("tcp", "udp"):
+            port, flows = getattr(arguments, f"{proto}_port"), getattr(arguments, f"{proto}_flows")
+            config[proto] = {"address": address, "port": port, "flows": flows}
+        config["probers"] = _probers(arguments, address)
     last = _hold(config, arguments.seconds)
     failed = last.get("error")
     if failed:
@@ -141,18 +153,27 @@ def run_client(arguments: argparse.Namespace) -> int:
         trial_id="client",
         wall_clock_start=begun,
         clock=clock_id(),
-        scenario={"id": "client", "config": config},
+        scenario={"id": "client", "config": _recorded(config)},
     )
     recording.write_text(dumps(Recording(header, seen)), encoding="utf-8")
     part.unlink()
     show_flows(seen)
     show_probers(seen)
+    byhand.show_requests(seen)
     for proto in ("tcp", "udp"):
         counts = last.get(proto) or {}
         if counts.get("dialled", 0) < counts.get("wanted", 0):
             print(f"{proto}: {counts['dialled']} of {counts['wanted']} flows connected")
     print(f"recording: {recording}")
     return DONE
+
+
+def _recorded(config: dict[str, object]) -> dict[str, object]:
+    """The configuration as a recording may hold it: a query may be a token."""
+    http = config.get("http")
+    if not isinstance(http, dict):
+        return config
+    return {**config, "http": {**http, "path": str(http["path"]).partition("?")[0]}}
 
 
 def _interval(text: str) -> int:
@@ -239,6 +260,12 @@ def _show_live(status: dict[str, Any]) -> None:
             )
     for subject, told in (status.get("probers") or {}).items():
         parts.append(f"{subject} {told['answered']}/{told['finished']} answered")
+    if http := status.get("http"):
+        parts.append(
+            f"http {http['served']}/{http['requests']} served"
+            f" ({http['failing']} of {http['lanes']} lanes failing"
+            f"{': ' + http['problem'] if http['problem'] else ''})"
+        )
     text = " · ".join(parts)
     if sys.stdout.isatty():
         print(f"\r\x1b[2K{text}", end="", flush=True)

@@ -15,6 +15,8 @@ from pytest_drainwatch.flows.fields import (
     check_present,
     check_same_family,
 )
+from pytest_drainwatch.flows.http.config import HttpConfig, parse_http
+from pytest_drainwatch.flows.plain import Exchange, parse_exchange
 from pytest_drainwatch.flows.probing.config import ProberConfig, parse_probers
 
 MAX_FLOWS = 50_000
@@ -41,7 +43,8 @@ class AgentConfig:
     The rates are those of the dense stretches, and hold until a plan says where those
     are; elsewhere it then sends at the sparse rates, which are the same if not given.
     ``udp_one_way`` flows send at the rates of UDP and expect no answer, so the target has
-    no say in them. ``probers`` try new connections beside the flows, once these are held.
+    no say in them. ``probers`` try new connections beside the flows, once these are held, and
+    ``http`` makes requests.
     """
 
     record: str
@@ -57,6 +60,8 @@ class AgentConfig:
     dial_timeout_ns: int = 20 * NS_PER_S
     max_extra: int = 64
     probers: tuple[ProberConfig, ...] = ()
+    http: HttpConfig | None = None
+    plain: Exchange | None = None  # what flows say to a workload of the user's; None: the probe's
     agents: int = 1  # that run on this machine at a time, this one among them
 
     @property
@@ -66,8 +71,9 @@ class AgentConfig:
 
     @property
     def open_attempts(self) -> int:
-        """How many attempts of probers may wait for their results at once."""
-        return sum(prober.open_at_once for prober in self.probers)
+        """How many attempts of probers, and HTTP connections, may be open at once."""
+        requests = self.http.open_at_once if self.http is not None else 0
+        return sum(prober.open_at_once for prober in self.probers) + requests
 
     def rate_hz(self, proto: str, *, dense: bool) -> float:
         """How often a flow of that transport sends."""
@@ -76,10 +82,13 @@ class AgentConfig:
         return most if dense or sparse is None else sparse
 
     def sends_per_s(self, *, dense: bool) -> float:
-        """How many requests go out a second, and attempts, each of which counts as one."""
+        """How many requests go out a second, and attempts, each of which counts as one; one of
+        HTTP counts as two.
+        """
         ends = (("tcp", self.tcp), ("udp", self.udp), ("udp", self.udp_one_way))
         sends = sum(end.flows * self.rate_hz(proto, dense=dense) for proto, end in ends if end)
-        return sends + sum(p.attempts_per_s(dense=dense) for p in self.probers)
+        requests = self.http.sends_per_s if self.http is not None else 0
+        return sends + requests + sum(p.attempts_per_s(dense=dense) for p in self.probers)
 
     def all_sends_per_s(self, *, dense: bool) -> float:
         """The same of all agents, as if each were in such a stretch now: what the real-time
@@ -98,10 +107,16 @@ def parse_config(line: str) -> AgentConfig:
     for name in ("tcp", "udp", "udp_one_way"):
         if known.get(name) is not None:
             known[name] = _endpoint(name, known[name])
+    if known.get("plain") is not None:
+        known["plain"] = parse_exchange("plain", known["plain"])
     if "probers" in known:
         known["probers"] = parse_probers(known["probers"])
-    if not any(known.get(name) for name in ("tcp", "udp", "udp_one_way", "probers")):
-        raise ConfigError("neither tcp nor udp nor a prober is given; expected one at least")
+    if known.get("http") is not None:
+        known["http"] = parse_http(known["http"])
+    if not any(known.get(name) for name in ("tcp", "udp", "udp_one_way", "probers", "http")):
+        raise ConfigError(
+            "neither tcp nor udp nor a prober nor http is given; expected one at least"
+        )
     record = known.get("record")
     if not isinstance(record, str) or not record:
         raise ConfigError(f"record is {record!r}; expected the path of the recording part")
@@ -121,8 +136,10 @@ def parse_config(line: str) -> AgentConfig:
         name = f"{proto}_sparse_rate_hz"
         if known.get(name) is not None:
             check_number(name, known, 0.01, config.rate_hz(proto, dense=True), (int, float))
-    if config.wanted == 0 and not config.probers:
-        raise ConfigError("0 flows and no prober are asked for; expected one at least")
+    if config.wanted == 0 and not config.probers and config.http is None:
+        raise ConfigError(
+            "0 flows and no prober are asked for, and no HTTP requests; expected one at least"
+        )
     _same_family(config)
     return config
 
@@ -148,6 +165,13 @@ def parse_plan(raw: object) -> tuple[Interval, ...]:
             )
         stretches.append(Interval(*pair))
     return tuple(stretches)
+
+
+def parse_trigger(raw: object) -> int | None:
+    """When the trigger will be sent, on CLOCK_MONOTONIC. Raises :class:`ConfigError`."""
+    if raw is None or (type(raw) is int and 0 < raw <= MAX_NS):
+        return raw
+    raise ConfigError(f"trigger_ns is {str(raw)[:80]}; expected a whole number of ns, or null")
 
 
 def _endpoint(name: str, raw: object) -> Endpoint:

@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic_ns
+from typing import TYPE_CHECKING
 
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
@@ -27,6 +28,9 @@ from pytest_drainwatch.flows.recorder import Recorder
 from pytest_drainwatch.flows.selector import StampingSelector
 from pytest_drainwatch.flows.status import Census, Phase, StatusPipe, as_json
 from pytest_drainwatch.flows.tempo import Tempo
+
+if TYPE_CHECKING:
+    from pytest_drainwatch.flows.http.client import HttpClient
 
 POSTPONED_PER_TURN = 4
 STATUS_S = 0.15
@@ -65,6 +69,13 @@ class Engine:
         densities = self._pacer.densities
         self._tempo = Tempo(config, densities, selector, loop)
         self._probers = Probers(config.probers, densities, loop, recorder.write)
+        self._http: HttpClient | None = None
+        if config.http is not None:
+            from pytest_drainwatch.flows.http.client import HttpClient
+
+            self._http = HttpClient(
+                config.http, densities, loop, selector, recorder.write, self.soon
+            )
         self._change_due = False
         self._survey: Iterator[dict[str, object] | None] | None = None
         self._postponed: deque[Callable[[], None]] = deque()
@@ -81,6 +92,7 @@ class Engine:
                     source=config.source_address,
                     target=config.target,
                     max_extra=config.max_extra,
+                    plain=config.plain,
                 )
         if config.udp_one_way is not None:
             self._fleets["udp_one_way"] = Fleet(
@@ -109,11 +121,14 @@ class Engine:
             self.phase = Phase.HOLDING
             # Not before: attempts beside hundreds of dials would measure those.
             self._probers.start()
+            if self._http is not None:
+                self._http.start()
             self._write_status()
         if self.error is None:
             await stopping
         if self.phase is Phase.HOLDING and self.error is None:
-            await self._probers.end()
+            ends = [self._probers.end(), *([self._http.end()] if self._http is not None else [])]
+            await asyncio.gather(*ends)
         stopping.cancel()
         self._finish()
 
@@ -126,10 +141,15 @@ class Engine:
         self.error = self.error or error
         self._stopping.set()
 
-    def plan(self, dense: Sequence[Interval]) -> None:
-        """From now on send, try and look densely within ``dense``, else sparsely."""
+    def plan(self, dense: Sequence[Interval], trigger_ns: int | None = None) -> None:
+        """From now on send, try and look densely within ``dense``, else sparsely.
+
+        HTTP requests are planned around ``trigger_ns``.
+        """
         self._pacer.plan(dense)
         self._probers.replanned()
+        if self._http is not None:
+            self._http.replanned(trigger_ns)
         self._tempo.follow()
 
     def complain(self, error: AgentError) -> None:
@@ -212,6 +232,8 @@ class Engine:
         self.selector.on_stall = None  # closing thousands of sockets is no stall
         self._pacer.stop()
         self._probers.finish(at_ns)
+        if self._http is not None:
+            self._http.finish(at_ns)
         self.phase = Phase.STOPPED if self.error is None else Phase.FAILED
         self._health.check()
         status = self._describe()
@@ -295,6 +317,7 @@ class Engine:
             "tcp": counts.get("tcp"),
             "udp": counts.get("udp"),
             "probers": self._probers.status(),
+            "http": self._http.status() if self._http is not None else None,
             "first_ends": self._first_ends,
             "clocks": self.exchanges.clocks[:CLOCKS],
             "error": self.error.told() if self.error else None,

@@ -15,6 +15,7 @@ from pytest_drainwatch.flows.dial import DialFailed, dial
 from pytest_drainwatch.flows.errors import AgentError
 from pytest_drainwatch.flows.flow import Flow, Host
 from pytest_drainwatch.flows.oneway import OneWayFlow
+from pytest_drainwatch.flows.plain import Exchange, keep_alive
 from pytest_drainwatch.flows.protocol import Adapter, LineDatagram, LineStream, NoteDatagram
 from pytest_drainwatch.flows.schedule import Cadence
 from pytest_drainwatch.flows.tcp import TcpFlow
@@ -43,6 +44,7 @@ class Fleet:
         target: str | None,
         max_extra: int,
         one_way: bool = False,
+        plain: Exchange | None = None,
     ) -> None:
         self.proto = proto
         self.endpoint = endpoint
@@ -53,6 +55,7 @@ class Fleet:
         self._source = source
         self._target = None if one_way else target  # nobody answers, so nobody is chosen
         self._one_way = one_way
+        self._plain = plain
         self._room = max_extra
         self._next_number = 1
         self._free: list[int] = []
@@ -147,6 +150,9 @@ class Fleet:
             name = f"{flow_id}.{self._host.tag}"
             adapter, kind_of_flow = NoteDatagram(name), OneWayFlow
             about = {"one_way": True, "note": name}
+        elif self._plain is not None:
+            adapter = self._plain.adapter(stream=stream)
+            about = {"anonymous": True, **({} if self._plain.send else {"held": True})}
         # Two-way flows count up and one-way ones down: however many there are, no two of
         # the same rate have one index and are in step, and together they are spread evenly.
         index = -number if self._one_way else number
@@ -154,6 +160,9 @@ class Fleet:
             self._host, flow_id, index, dialled.sock, adapter, dialled.at, self._cadence
         )
         self.flows[number] = flow
+        if self._plain is not None and self._plain.send is None:
+            flow.hold()
+            keep_alive(dialled.sock)
         if self._target is None:
             flow.keep()
         flow.ledger.event(

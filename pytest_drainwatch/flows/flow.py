@@ -14,6 +14,7 @@ from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.flows.clocks import Exchanges
 from pytest_drainwatch.flows.dial import DialFailed
 from pytest_drainwatch.flows.ledger import Ledger
+from pytest_drainwatch.flows.plain import since_last_ack_ms
 from pytest_drainwatch.flows.protocol import Adapter, Reply
 from pytest_drainwatch.flows.schedule import Cadence
 from pytest_drainwatch.flows.selector import DELIVERY_NS, StampingSelector
@@ -82,6 +83,7 @@ class Flow(ABC):
         self.sending = True
         self.closed = False
         self.ended: Event | None = None
+        self.held = False  # open, and nothing is said on it
         self.unsent = 0  # slots whose datagram or line the kernel did not take
         self._quiet_ns = connected.lo  # nothing was pending at this instant
         self._carried_lo_ns: int | None = None  # the last turn did not read to the end
@@ -105,6 +107,10 @@ class Flow(ABC):
         held, self._held = self._held, None
         for seen in held or ():
             self.host.record(seen)
+
+    def hold(self) -> None:
+        """Say nothing, and only keep it open."""
+        self.held, self.sending = True, False
 
     def discard(self) -> None:
         """Close without a trace."""
@@ -141,8 +147,14 @@ class Flow(ABC):
                 **asdict(ledger.totals),
                 last_seq=ledger.highest or None,
                 unsent=self.unsent,
+                **self._acked(),
             )
         self.close()
+
+    def _acked(self) -> dict[str, int]:
+        """Of a flow that was merely held: when its peer's kernel was last heard of."""
+        ago_ms = since_last_ack_ms(self.sock) if self.held else None
+        return {} if ago_ms is None else {"last_ack_ms": ago_ms}
 
     def _request(self, at_ns: int) -> bytes:
         ledger = self.ledger

@@ -123,6 +123,7 @@ def check(config: AgentConfig, descriptors: int) -> None:
     used["udp"] = sum(end.flows for end in (config.udp, config.udp_one_way) if end is not None)
     for prober in config.probers:
         used[prober.proto] += prober.open_at_once
+    used["tcp"] += config.http.open_at_once if config.http is not None else 0
     most = max(used.values())
     if most > ports:
         raise ClientLimit(

@@ -56,6 +56,31 @@ class ProberStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HttpStatus:
+    """How the HTTP requests stand.
+
+    ``ready`` of the ``lanes`` were answered as expected at least once; the last answer of
+    ``identified`` named its responder (None: no header was asked for). ``requests`` ended.
+    ``due`` were planned around the trigger and are still to be made, ``waiting`` of these are
+    under way; the last request of ``failing`` lanes, which will ask again, failed. ``old``
+    pooled connections are from before the trigger. ``problem``: what was last wrong.
+    """
+
+    lanes: int = 0
+    ready: int = 0
+    identified: int | None = None
+    responders: tuple[str, ...] = ()
+    requests: int = 0
+    served: int = 0
+    failed: int = 0
+    due: int = 0
+    waiting: int = 0
+    failing: int = 0
+    old: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStatus:
     """The agent's last word."""
 
@@ -63,6 +88,7 @@ class AgentStatus:
     tcp: ProtoStatus = field(default_factory=ProtoStatus)
     udp: ProtoStatus = field(default_factory=ProtoStatus)
     probers: Mapping[str, ProberStatus] = field(default_factory=dict)  # by subject
+    http: HttpStatus | None = None
     first_ends: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
     error: str | None = None
@@ -145,9 +171,10 @@ class FlowAgent:
                 f"live until it is stopped. Its last lines: {self._last_words()}"
             )
 
-    def plan(self, dense: Iterable[Interval]) -> None:
+    def plan(self, dense: Iterable[Interval], trigger_ns: int | None = None) -> None:
         """Send densely within ``dense`` (CLOCK_MONOTONIC; in order, apart), else sparsely.
 
+        HTTP requests are planned around ``trigger_ns``, when the trigger will be sent.
         Replaces the plan before it from now on; after :meth:`stop` it changes nothing.
         Raises :class:`AgentFailed` if it is none that the agent accepts.
         """
@@ -157,7 +184,8 @@ class FlowAgent:
         except ConfigError as error:
             raise AgentFailed(f"the flow agent would refuse this plan: {error}") from error
         if not self._stopping:
-            self._tell({"do": "plan", "dense": pairs})
+            told = {} if trigger_ns is None else {"trigger_ns": trigger_ns}
+            self._tell({"do": "plan", "dense": pairs, **told})
 
     def stop(self) -> None:
         """Tell it to write its last records and end; a second call does nothing.
@@ -232,6 +260,7 @@ def parse_status(line: str) -> AgentStatus | None:
             tcp=_proto(raw.get("tcp")),
             udp=_proto(raw.get("udp")),
             probers={name: _prober(told) for name, told in (raw.get("probers") or {}).items()},
+            http=_http(raw.get("http")),
             first_ends=ends,
             clocks=tuple(raw.get("clocks") or ()),
             error=_error(raw.get("error")),
@@ -248,6 +277,14 @@ def _proto(raw: dict[str, int] | None) -> ProtoStatus:
 def _prober(raw: dict[str, Any]) -> ProberStatus:
     known = {f.name for f in fields(ProberStatus)}
     return ProberStatus(**{k: v for k, v in raw.items() if k in known})
+
+
+def _http(raw: dict[str, Any] | None) -> HttpStatus | None:
+    if raw is None:
+        return None
+    known = {f.name for f in fields(HttpStatus)} - {"responders"}
+    told = {name: value for name, value in raw.items() if name in known}
+    return HttpStatus(**told, responders=tuple(raw.get("responders") or ()))
 
 
 def _error(raw: dict[str, str] | None) -> str | None:

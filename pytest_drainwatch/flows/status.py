@@ -63,6 +63,10 @@ class Census:
             self._dialled += 1
             self._ended += flow.ended is not None
             self._moved += ledger.moved
+            if flow.held:  # nobody is asked anything: it is as good as answered until it ends
+                self._answered += 1
+                self._alive += flow.ended is None
+                continue
             if not ledger.answers:
                 continue
             self._answered += 1

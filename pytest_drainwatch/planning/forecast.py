@@ -100,4 +100,4 @@ def _in_words(needs: ClusterNeeds) -> str:
     """What is said of a cluster that is not the run's usual one; of that nothing."""
     from pytest_drainwatch.core.scenario.needs import in_words
 
-    return in_words(needs.kube_version, needs.proxy_mode, needs.min_sync_period_ms)
+    return in_words(needs.kube_version, needs.proxy_mode, needs.min_sync_period_ms, needs.nodes)

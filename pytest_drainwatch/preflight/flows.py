@@ -147,15 +147,17 @@ class ProberCounts(Protocol):
 
 
 def new_connections_answered(
-    wanted: Flows, probers: Mapping[str, ProberCounts], error: str | None
+    wanted: Flows, probers: Mapping[str, ProberCounts], error: str | None, nodes: int = 1
 ) -> Check:
     """A prober that nobody has ever answered would find every window open for ever.
 
     ``probers`` are the agent's counts, by subject. Only pods of this trial are behind its
-    Service, so whoever answers in the probe's protocol is one.
+    Service, so whoever answers in the probe's protocol is one. TCP is tried at so many
+    ``nodes``: where externalTrafficPolicy is Local each of them needs a pod of its own.
     """
     intervals = {"tcp-new": wanted.probe_interval_ns, "udp-new": wanted.udp_probe_interval_ns}
     asked = [subject for subject, interval_ns in intervals.items() if interval_ns is not None]
+    asked += [f"tcp-new-{number}" for number in range(2, nodes + 1)]
     told = {
         subject: f"{probers[subject].answered} of {probers[subject].attempts} attempts answered"
         if subject in probers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import NS_PER_MS
@@ -16,6 +16,7 @@ HOPELESS = frozenset(
     {"ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
 )
 STUBBORN = frozenset({"ErrImagePull", "ImagePullBackOff", "CrashLoopBackOff", "RunContainerError"})
+UNPULLED = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 STUBBORN_NS = 15_000 * NS_PER_MS
 
 
@@ -46,9 +47,14 @@ def watches_delivering(delivering: Mapping[str, bool], namespace: str) -> Check:
     )
 
 
-def pods_ready(pods: Objects, replicas: int, namespace: str, waited_ns: int) -> Check:
-    """Exactly the expected pods, each ready, none on its way out."""
+def pods_ready(
+    pods: Objects, replicas: int, namespace: str, waited_ns: int, image: str | None = None
+) -> Check:
+    """Exactly the expected pods, each ready, none on its way out; or why ``image`` is not there."""
     states = [_pod_state(pod) for pod in pods.values()]
+    unpulled = image_pulled(pods, image, namespace, waited_ns)
+    if unpulled is not None:
+        return unpulled
     waiting = [str(c.get("reason")) for pod in pods.values() for c in _containers(pod)]
     hopeless = any(reason in HOPELESS for reason in waiting) or (
         waited_ns > STUBBORN_NS and any(reason in STUBBORN for reason in waiting)
@@ -61,7 +67,37 @@ def pods_ready(pods: Objects, replicas: int, namespace: str, waited_ns: int) -> 
         observed="; ".join(sorted(states)) or "no pod",
         passed=passed,
         hopeless=hopeless,
-        look_at=f"kubectl -n {namespace} describe pods; the probe's image; the node's conditions",
+        look_at=f"kubectl -n {namespace} describe pods; the probe's image; the node's conditions"
+        if pods
+        else f"kubectl -n {namespace} describe replicasets,statefulsets,daemonsets: a quota or a "
+        "policy may refuse the pods",
+    )
+
+
+def image_pulled(pods: Objects, image: str | None, namespace: str, waited_ns: int) -> Check | None:
+    """What to say of an image that cannot be pulled; None where none is in the way.
+
+    A registry may be out of reach for a moment, so a pull has STUBBORN_NS for another try.
+    """
+    final = HOPELESS & UNPULLED if waited_ns <= STUBBORN_NS else UNPULLED
+    stuck = [
+        f"{pod.get('name')}: {container.get('reason')}"
+        for pod in pods.values()
+        for container in _containers(pod)
+        if container.get("reason") in final
+    ]
+    if not stuck:
+        return None
+    return Check(
+        name="image-pulled",
+        invariant="the nodes can pull the image of every pod",
+        expected=f"{image or 'the image'} is there, and may be pulled",
+        observed="; ".join(sorted(stuck)),
+        passed=False,
+        hopeless=True,
+        look_at=f"kubectl -n {namespace} get events --field-selector reason=Failed; push the image "
+        "and name it with --dw-probe-image REF; a registry that asks who pulls: --dw-namespace "
+        "NAME --dw-pull-secret NAME",
     )
 
 
@@ -120,41 +156,6 @@ class EndpointStability:
             passed=not missing and held >= self.hold_ns,
             look_at=f"kubectl -n {namespace} get endpointslices -o yaml; the Service's selector",
         )
-
-
-def budgets_clear(
-    selecting: Mapping[str, Collection[str]],
-    idle: Collection[str],
-    problem: str | None,
-    namespace: str,
-) -> Check:
-    """No pod that is to be evicted is selected by several disruption budgets (case C32).
-
-    ``selecting`` are the budgets that select each of those pods, by the pod's name; ``idle``
-    are those that select no pod at all. One that blocks is for the eviction to find out;
-    several are an error that waiting does not mend: the API server refuses with 500 (K10).
-    """
-    crowded = {pod: sorted(names) for pod, names in selecting.items() if len(names) > 1}
-    blocked = [
-        f"blocked: misconfigured, {len(names)} budgets select this pod: {pod} ({', '.join(names)})"
-        for pod, names in sorted(crowded.items())
-    ]
-    counted = [
-        f"{pod}: {', '.join(sorted(names)) or 'no budget'}"
-        for pod, names in sorted(selecting.items())
-        if pod not in crowded
-    ]
-    unused = [f"budget {name} selects no pod" for name in sorted(idle)]
-    unknown = [f"not known, and the eviction will tell: {problem}"] if problem else []
-    return Check(
-        name="disruption-budgets",
-        invariant="at most one PodDisruptionBudget selects each pod that is to be evicted",
-        expected="none or one for each pod, and none that selects no pod",
-        observed="; ".join([*blocked, *counted, *unused, *unknown]),
-        passed=not crowded,
-        hopeless=bool(crowded),
-        look_at=f"kubectl -n {namespace} get poddisruptionbudgets -o yaml",
-    )
 
 
 def _pod_state(pod: Mapping[str, object]) -> str:

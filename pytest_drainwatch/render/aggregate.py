@@ -42,7 +42,8 @@ def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[s
     count = len(scenario.repeats)
     yield f"SCENARIO {scenario.id}"
     yield (
-        f"  {asked.get('config.drain_behavior')} x {asked.get('config.trigger')}, "
+        f"  {asked.get('config.drain_behavior') or asked.get('config.workload')} x "
+        f"{asked.get('config.trigger')}, "
         f"grace {asked.get('config.grace_period_seconds')} s, Kubernetes "
         f"{asked.get('environment.kubernetes_version')}, kube-proxy "
         f"{asked.get('environment.kube_proxy_mode')}; {count} repeat{'s' if count != 1 else ''}"

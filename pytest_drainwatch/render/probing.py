@@ -30,14 +30,14 @@ BREAKS_SHOWN = 2
 
 def cell(found: Sequence[NewConnections]) -> str:
     """New connections in a few words: ``0/2,912 failed (<0.11 %)``, or when those were begun."""
-    return "; ".join(_named(prober) for prober in found) or NOT_TRIED
+    return "; ".join(_at_node(prober, found) + _named(prober) for prober in found) or NOT_TRIED
 
 
 def met(found: Sequence[NewConnections]) -> Iterator[str]:
     """What new connections met, in a line or two for each prober."""
     for prober in found:
-        how = _how(prober)
-        yield f"{_named(prober)}: {how}" if how else _named(prober)
+        named, how = _at_node(prober, found) + _named(prober), _how(prober)
+        yield f"{named}: {how}" if how else named
         answers = [f"{one.pod or one.pod_uid} {one.attempts:,}" for one in prober.answered_by]
         if answers:
             more = len(answers) - PODS_IN_SHORT
@@ -72,7 +72,7 @@ def new_connections(found: Sequence[NewConnections]) -> list[str]:
     rows = [("PROBER", "EVERY", "ATTEMPTS", "FAILED", "RATE (95 %)", "FAILED ONES BEGUN", "HOW")]
     rows += [
         (
-            prober.prober,
+            f"{prober.prober} {_at_node(prober, found)}".rstrip(": "),
             _every(prober) or "-",
             f"{prober.attempts:,}",
             f"{prober.failed:,}",
@@ -122,6 +122,12 @@ def windows(found: Sequence[PodWindows]) -> list[str]:
             rows.append(("", "removed", "", ", ".join(families), "", *[""] * tried, ""))
     notes = dict.fromkeys(note for pod in found for note in pod.notes)
     return ["WINDOWS", *table(rows, width=160), *(f"  {note}" for note in notes), ""]
+
+
+def _at_node(prober: NewConnections, found: Sequence[NewConnections]) -> str:
+    """Where it came in, if its protocol was tried at several nodes."""
+    several = sum(other.proto == prober.proto for other in found) > 1
+    return f"at {prober.node}: " if several and prober.node else ""
 
 
 def _named(prober: NewConnections) -> str:

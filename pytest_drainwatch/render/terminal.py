@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_drainwatch.core.document import (
@@ -17,7 +17,7 @@ from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Order
 from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
-from pytest_drainwatch.render import instrument, probing
+from pytest_drainwatch.render import http, instrument, probing
 from pytest_drainwatch.render.network import network
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, fitted, table
 
@@ -54,9 +54,7 @@ def show(report: Report) -> str:
     trial, environment = report.trial, report.environment
     head = [
         f"TRIAL {trial.id}",
-        f"  {trial.config.get('drain_behavior')} x {trial.trigger.verb}, "
-        f"grace {trial.config.get('grace_period_seconds')} s, "
-        f"drain window {trial.config.get('drain_max_seconds')} s",
+        f"  {_asked(trial)}",
         f"  Kubernetes {environment.kubernetes_version} ({environment.provider}), kube-proxy "
         f"{environment.kube_proxy_mode}, {environment.wall_clock_start}",
         *(f"  ! {flag}" for flag in trial.flags),
@@ -70,6 +68,7 @@ def show(report: Report) -> str:
             *_summary(report),
             "",
             *probing.new_connections(trial.new_connections),
+            *http.requests(trial.requests),
             *probing.windows(trial.windows),
             *network(trial),
             "TIMELINE",
@@ -110,6 +109,25 @@ def trial_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     return table(fitted([RUN_COLUMNS, *rows], RUN_WIDTH))
 
 
+def _asked(trial: TrialReport) -> str:
+    """What was tried, of the probe or of a workload of the user's."""
+    config, verb = trial.config, trial.trigger.verb
+    grace = f"grace {config.get('grace_period_seconds')} s"
+    attached = config.get("attached")
+    if not isinstance(attached, Mapping):
+        drain = f"drain window {config.get('drain_max_seconds')} s"
+        return f"{config.get('drain_behavior')} x {verb}, {grace}, {drain}"
+    hook = config.get("pre_stop")
+    if isinstance(hook, Mapping):
+        sleeps = hook.get("sleep_seconds")
+        grace += f", preStop {'a command' if sleeps is None else f'sleep {sleeps} s'}"
+    return (
+        f"{attached.get('workload')} in {attached.get('namespace')} x {verb}, {grace}; "
+        f"{attached.get('protocol')} through Service {attached.get('service')} "
+        f"port {attached.get('port')}"
+    )
+
+
 def counts(found: Counts) -> str:
     """Flow fates in words: ``10/10 announced-fin``, or several joined by commas."""
     if found.total == 0:
@@ -125,8 +143,11 @@ def counts(found: Counts) -> str:
 
 
 def new_connections(trial: TrialReport) -> str:
-    """How many new connections failed and when, or the bound where none did."""
-    return probing.cell(trial.new_connections)
+    """How many new connections and HTTP requests failed, or the bound where none did."""
+    if trial.requests is None:
+        return probing.cell(trial.new_connections)
+    tried = [probing.cell(trial.new_connections)] if trial.new_connections else []
+    return "; ".join([*tried, http.cell(trial.requests)])
 
 
 def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
@@ -162,7 +183,10 @@ def _summary(report: Report) -> list[str]:
             for name, found in groups
         ),
     ]
+    trigger = report.trial.trigger
     values = [
+        ("trigger -> accepted", duration(trigger.accepted_ns)),
+        ("trigger -> effective", duration(trigger.effective_ns)),
         ("trigger -> sigterm", duration(summary.trigger_to_sigterm_ns)),
         ("sigterm -> endpoint ready:false", duration(summary.sigterm_to_ready_false_ns)),
         ("sigterm -> last flow terminal", duration(summary.sigterm_to_last_flow_terminal_ns)),

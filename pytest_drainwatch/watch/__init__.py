@@ -14,7 +14,7 @@ from typing import Any
 from pytest_drainwatch.api import Api
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.watch.frames import Fields
-from pytest_drainwatch.watch.listwatch import ListWatch
+from pytest_drainwatch.watch.listwatch import Keep, ListWatch
 from pytest_drainwatch.watch.liveness import Liveness
 from pytest_drainwatch.watch.ticker import Ticker
 
@@ -24,20 +24,39 @@ STOP_TIMEOUT_S = 2.0
 
 
 class Watch:
-    """Two watches and a liveness check, in threads of their own. Use as a context manager."""
+    """Two watches and a liveness check, in threads of their own. Use as a context manager.
 
-    def __init__(self, api: Api, namespace: str, *, pods: str, slices: str, record: Record) -> None:
+    ``pods`` and ``slices`` are the selectors that the API server is asked with, and ``keep``
+    says which of those pods are meant.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        namespace: str,
+        *,
+        pods: str,
+        slices: str,
+        record: Record,
+        keep: Keep = lambda _: True,
+    ) -> None:
         self._changed = threading.Condition()
         self._stop = threading.Event()
 
-        def one(name: str, event: Event, call: Callable[..., Any], selector: str) -> ListWatch:
+        def one(
+            name: str,
+            event: Event,
+            call: Callable[..., Any],
+            selector: str,
+            keep: Keep = lambda _: True,
+        ) -> ListWatch:
             def request(**options: object) -> Any:
                 return call(namespace, label_selector=selector, _preload_content=False, **options)
 
-            return ListWatch(name, event, request, record, self._stop, self._changed)
+            return ListWatch(name, event, request, record, self._stop, self._changed, keep)
 
         list_slices = api.discovery.list_namespaced_endpoint_slice
-        self._pods = one("pods", Event.POD, api.core.list_namespaced_pod, pods)
+        self._pods = one("pods", Event.POD, api.core.list_namespaced_pod, pods, keep)
         self._slices = one("endpointslices", Event.ENDPOINT_SLICE, list_slices, slices)
         self._resources = (self._pods, self._slices)
         self._liveness = Liveness(api, record=record, recovered=self._reopen)

@@ -93,6 +93,7 @@ def _endpoint(endpoint: Mapping[str, Any]) -> Fields:
         "uid": target.get("uid"),
         "name": target.get("name"),
         "addresses": endpoint.get("addresses"),
+        "node": endpoint.get("nodeName"),
         "ready": conditions.get("ready"),
         "serving": conditions.get("serving"),
         "terminating": conditions.get("terminating"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,8 @@ from pytest_drainwatch.watch.liveness import DELAY_NS, Health, gap
 from pytest_drainwatch.watch.priority import run_soon
 
 Record = Callable[[Observation], None]
+# Whether an object that was asked for is one of those that are meant.
+Keep = Callable[[Mapping[str, Any]], bool]
 
 # Between attempts: doubled from the first to the last while they fail.
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0
@@ -73,10 +75,12 @@ class ListWatch:
         record: Record,
         stop: threading.Event,
         changed: threading.Condition,
+        keep: Keep = lambda _: True,
     ) -> None:
         self.name, self.sight, self.health = name, Sight(), Health(f"the watch of {name}")
         self.thread = threading.Thread(target=self._run, daemon=True, name=f"watch-{name}")
         self._event, self._request, self._record = event, request, record
+        self._keep = keep
         self._stop, self._changed = stop, changed
         self._version: str | None = None
         self._whole_ns = time.monotonic_ns()  # until then nothing was missed
@@ -137,7 +141,8 @@ class ListWatch:
         response.release_conn()
         listing = json.loads(raw)
         version = str(listing["metadata"]["resourceVersion"])
-        reduced = [reduce_object(self._event, o, "LISTED") for o in listing.get("items") or ()]
+        items = [item for item in listing.get("items") or () if self._keep(item)]
+        reduced = [reduce_object(self._event, item, "LISTED") for item in items]
         if self._stop.is_set():
             return
         subjects = [subject for subject, _ in reduced]
@@ -186,7 +191,7 @@ class ListWatch:
             if kind == "ERROR":
                 expired = item.get("code") == 410
                 raise _Relist("410 Gone" if expired else f"watch error: {item.get('message')}")
-            if kind != "BOOKMARK":
+            if kind != "BOOKMARK" and self._keep(item):
                 subject, fields = reduce_object(self._event, item, kind)
                 self._show(Interval.point(received_ns), subject, fields)
             self._version = str(item["metadata"]["resourceVersion"])

@@ -8,7 +8,10 @@ from typing import Any
 
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api
 from pytest_drainwatch.workload.manifests import CLIENT, MANAGED_BY, Manifest
+from pytest_drainwatch.workload.namespace import owner
+from pytest_drainwatch.workload.place import Place
 
+LABELS = {"app.kubernetes.io/name": CLIENT, **MANAGED_BY}
 READY_TIMEOUT_S = 60.0
 _POLL_S = 0.05
 # It only holds a network namespace; the flow agent itself runs where the harness does.
@@ -24,7 +27,7 @@ def manifest(image: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": CLIENT, "labels": {"app.kubernetes.io/name": CLIENT, **MANAGED_BY}},
+        "metadata": {"name": CLIENT, "labels": dict(LABELS)},
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
@@ -43,26 +46,27 @@ def manifest(image: str) -> Manifest:
 
 
 def apply(
-    api: Api, namespace: str, image: str, *, sleep: Callable[[float], None] = time.sleep
+    api: Api, place: Place, image: str, *, sleep: Callable[[float], None] = time.sleep
 ) -> str:
     """Create the client pod, wait until it runs, and return its UID.
 
     Raises :class:`ClientFailed` if it does not run in time; the API client's own errors pass.
     """
-    created = api.core.create_namespaced_pod(
-        namespace, manifest(image), _request_timeout=REQUEST_TIMEOUT
-    )
+    body, namespace = place.placed(manifest(image), owner()), place.namespace
+    created = api.core.create_namespaced_pod(namespace, body, _request_timeout=REQUEST_TIMEOUT)
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
-        pod = api.core.read_namespaced_pod(CLIENT, namespace, _request_timeout=REQUEST_TIMEOUT)
+        pod = api.core.read_namespaced_pod(
+            place.client, namespace, _request_timeout=REQUEST_TIMEOUT
+        )
         if pod.status.phase == "Running":
             return str(created.metadata.uid)
         late = time.monotonic() > deadline
         if late or pod.status.phase in ("Failed", "Succeeded"):
             raise ClientFailed(
-                f"the client pod {namespace}/{CLIENT} is {_state(pod)}"
+                f"the client pod {namespace}/{place.client} is {_state(pod)}"
                 f"{f' after {READY_TIMEOUT_S:.0f} s' if late else ''}; expected it to be Running. "
-                f"Look at: kubectl -n {namespace} describe pod {CLIENT}"
+                f"Look at: kubectl -n {namespace} describe pod {place.client}"
             )
         sleep(_POLL_S)
 

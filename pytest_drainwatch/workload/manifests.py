@@ -22,7 +22,7 @@ CLIENT = "drainwatch-client"
 # A webhook may take a pod's labels away, and the pod must stay in sight: so not by what it
 # has, but by what the only other pod of a trial's namespace has.
 POD_SELECTOR = f"app.kubernetes.io/name!={CLIENT}"
-SLICE_SELECTOR = f"kubernetes.io/service-name={NAME}"
+SERVICE_LABEL = "kubernetes.io/service-name"  # of EndpointSlices
 OWNER_ANNOTATION = "drainwatch/owner"
 CONTAINER = "probe"
 TCP_PORT, UDP_PORT, HTTP_PORT = 7001, 7002, 7003
@@ -55,9 +55,12 @@ def namespace(name: str, owner: str) -> Manifest:
 
 def workload(app: App, image: str) -> Manifest:
     """What keeps the probe's pods alive, as the scenario has it."""
-    if app.controller is Controller.STATEFUL_SET:
-        return stateful_set(app, image)
-    return deployment(app, image)
+    make = {
+        Controller.DEPLOYMENT: deployment,
+        Controller.STATEFUL_SET: stateful_set,
+        Controller.DAEMON_SET: daemon_set,
+    }
+    return make[app.controller](app, image)
 
 
 def deployment(app: App, image: str) -> Manifest:
@@ -92,6 +95,17 @@ def stateful_set(app: App, image: str) -> Manifest:
     }
 
 
+def daemon_set(app: App, image: str) -> Manifest:
+    """The probe once on each node. A rollout ends a node's pod before it makes another there."""
+    pods = {key: value for key, value in _pods(app, image).items() if key != "replicas"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": NAME, "labels": dict(LABELS)},
+        "spec": pods,
+    }
+
+
 def service(asked: Service) -> Manifest:
     """The Service in front of the probe; the API server picks addresses and node ports."""
     ports = [
@@ -105,10 +119,12 @@ def service(asked: Service) -> Manifest:
         "sessionAffinity": str(asked.session_affinity),
         "publishNotReadyAddresses": asked.publish_not_ready_addresses,
     }
-    if asked.access is Access.NODE_PORT:
+    if asked.access is not Access.CLUSTER_IP:
         # The API server refuses the policy where there is no traffic from outside.
         policy = str(asked.external_traffic_policy)
-        spec |= {"type": "NodePort", "externalTrafficPolicy": policy}
+        balanced = asked.access is Access.LOAD_BALANCER
+        kind = "LoadBalancer" if balanced else "NodePort"
+        spec |= {"type": kind, "externalTrafficPolicy": policy}
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -128,9 +144,37 @@ def _pods(app: App, image: str) -> Manifest:
                 "terminationGracePeriodSeconds": app.grace_period_s,
                 "enableServiceLinks": False,
                 "automountServiceAccountToken": False,
+                **_spread(app),
                 "containers": [_container(app, image)],
             },
         },
+    }
+
+
+def _spread(app: App) -> Manifest:
+    """Which nodes the pods may have, if they are to be spread.
+
+    Of one revision, or a rollout's new pods would have to fit beside the old ones. Terminating
+    pods do not count for it, nor nodes that take none.
+    """
+    if not app.spread_over_nodes:
+        return {}
+    revision = {
+        Controller.DEPLOYMENT: "pod-template-hash",
+        Controller.STATEFUL_SET: "controller-revision-hash",
+        Controller.DAEMON_SET: "controller-revision-hash",
+    }[app.controller]
+    return {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "nodeTaintsPolicy": "Honor",
+                "labelSelector": {"matchLabels": dict(SELECTOR)},
+                "matchLabelKeys": [revision],
+            }
+        ]
     }
 
 

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
@@ -16,6 +16,8 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Access, Controller, Scenario
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.logs import LINE_LIMIT
+from pytest_drainwatch.workload.namespace import owner
+from pytest_drainwatch.workload.place import Place
 
 EVENT_LIMIT = 500
 # The kubelet posts its events one after the other, a moment after what they tell of.
@@ -30,28 +32,34 @@ EVIDENCE_TIMEOUT = (2.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Where the probe's Service answers: on every node, or inside the cluster at ``address``."""
+    """Where the probe's Service answers: inside the cluster at ``address``, or outside of it."""
 
     address: str | None
     tcp: int
     udp: int
 
 
-def apply(api: Api, namespace: str, scenario: Scenario, image: str) -> Ports:
+def apply(api: Api, place: Place, scenario: Scenario, image: str) -> Ports:
     """Create the Service and the pods' controller; returns what the API server gave them."""
+    namespace, who = place.namespace, owner()
+    service = place.placed(manifests.service(scenario.service), who)
     created = api.core.create_namespaced_service(
-        namespace, manifests.service(scenario.service), _request_timeout=REQUEST_TIMEOUT
+        namespace, service, _request_timeout=REQUEST_TIMEOUT
     )
     create = {
         Controller.DEPLOYMENT: api.apps.create_namespaced_deployment,
         Controller.STATEFUL_SET: api.apps.create_namespaced_stateful_set,
+        Controller.DAEMON_SET: api.apps.create_namespaced_daemon_set,
     }[scenario.app.controller]
-    create(namespace, manifests.workload(scenario.app, image), _request_timeout=REQUEST_TIMEOUT)
-    if scenario.service.access is Access.CLUSTER_IP:
-        ports = {port.name: port.port for port in created.spec.ports}
-        return Ports(address=created.spec.cluster_ip, tcp=ports["tcp"], udp=ports["udp"])
-    ports = {port.name: port.node_port for port in created.spec.ports}
-    return Ports(address=None, tcp=ports["tcp"], udp=ports["udp"])
+    workload = place.placed(manifests.workload(scenario.app, image), who)
+    create(namespace, workload, _request_timeout=REQUEST_TIMEOUT)
+    if scenario.service.access is Access.NODE_PORT:
+        ports = {port.name: port.node_port for port in created.spec.ports}
+        return Ports(address=None, tcp=ports["tcp"], udp=ports["udp"])
+    inside = scenario.service.access is Access.CLUSTER_IP
+    ports = {port.name: port.port for port in created.spec.ports}
+    address = created.spec.cluster_ip if inside else None
+    return Ports(address=address, tcp=ports["tcp"], udp=ports["udp"])
 
 
 def record_events(
@@ -61,6 +69,8 @@ def record_events(
     record: Callable[[Observation], None],
     *,
     unheard: str | None = None,
+    uids: Collection[str] | None = None,
+    quote: bool = True,
 ) -> None:
     """Record what the cluster says about the probe's pods, and that it was asked.
 
@@ -68,6 +78,9 @@ def record_events(
     that it ends a container, so that is waited for, for every pod in ``ended``. That
     it could not be asked is an observation, and no reason to void a trial. ``unheard``
     says why the cluster could tell nothing, where that is so: then nothing is awaited.
+    ``uids`` are the pods to record events of, where others live in the namespace too. Unless
+    told to ``quote`` messages only that of a container's end is kept: others may hold what a
+    command was called with, or said.
     """
     deadline = time.monotonic() + EVENTS_TIMEOUT_S
     while True:
@@ -75,14 +88,14 @@ def record_events(
         items, problem = _pod_events(api, namespace)
         at = Interval(sent, time.monotonic_ns())
         read = [_cluster_event(item, at) for item in items]
-        seen = [o for o in read if o is not None]
+        seen = [o for o in read if o is not None and (uids is None or o.subject in uids)]
         told = {o.subject for o in seen if o.data["reason"] == KILLING}
         if problem or unheard or told >= set(ended) or time.monotonic() > deadline:
             break
         time.sleep(EVENTS_PAUSE_S)
     for observation in seen:
-        record(observation)
-    odd = len(read) - len(seen)
+        record(observation if quote else _unquoted(observation))
+    odd = read.count(None)
     unread = f"{odd} of {len(read)} events are in no form that is known: they were not read"
     problems = [text for text in (problem, unread if odd else None, unheard) if text]
     record(
@@ -93,6 +106,11 @@ def record_events(
             data={"count": len(seen), "problem": "; ".join(problems) or None},
         )
     )
+
+
+def _unquoted(seen: Observation) -> Observation:
+    keeps = seen.data.get("reason") == KILLING
+    return seen if keeps else replace(seen, data={**seen.data, "message": None})
 
 
 def _pod_events(api: Api, namespace: str) -> tuple[list[object], str | None]:
@@ -139,15 +157,18 @@ def _cluster_event(item: object, at: Interval) -> Observation | None:
     )
 
 
-def evidence(api: Api, namespace: str, at: Interval) -> Iterator[Observation]:
+def evidence(api: Api, place: Place, at: Interval) -> Iterator[Observation]:
     """What a person would look at when a trial is void: events, and the pods' last lines.
 
     Best effort, item by item: it must not hide the failure that made the trial void.
     The answers are read as they are, since one odd object spoils a whole typed list.
     """
+    namespace = place.namespace
     for item in _listed(api.core.list_namespaced_event, namespace):
         with suppress(Exception):
             about = item.get("involvedObject") or {}
+            if not place.own and not str(about.get("name")).startswith(place.probe):
+                continue  # somebody else's
             yield Observation(
                 source=Source.ORCHESTRATOR,
                 event=Event.CLUSTER_EVENT,
@@ -155,9 +176,7 @@ def evidence(api: Api, namespace: str, at: Interval) -> Iterator[Observation]:
                 subject=f"{about.get('kind')}/{about.get('name')}",
                 data={key: item.get(key) for key in ("reason", "type", "message", "count")},
             )
-    for item in _listed(
-        api.core.list_namespaced_pod, namespace, label_selector=manifests.POD_SELECTOR
-    ):
+    for item in _listed(api.core.list_namespaced_pod, namespace, label_selector=place.pods):
         with suppress(Exception):
             name = item["metadata"]["name"]
             yield Observation(

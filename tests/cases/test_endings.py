@@ -10,11 +10,11 @@ from pytest_drainwatch import App, Behavior, Scenario, Trial
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import PodEnd
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.pod.ending import EndedBy, Initiator, PreStopOutcome
 from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.scenario import Pid1, PreStop, ScenarioError
+from pytest_drainwatch.core.start import CannotDerive
 from tests.cluster.endings import FEW, asking, end_of, within
 from tests.core import story as s
 from tests.core.endings import NO_HOOK, TERM, end, ends, log, served, term

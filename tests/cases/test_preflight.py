@@ -14,9 +14,9 @@ from pytest_drainwatch.core.flow.classify import classify
 from pytest_drainwatch.core.flow.life import live
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import Header, loads
+from pytest_drainwatch.core.start import CannotDerive
 from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.process import FlowAgent
 from pytest_drainwatch.preflight import EndpointStability, require, udp_answered

@@ -22,6 +22,16 @@ from scenarios.test_readiness import (
 from scenarios.test_readiness import (
     test_with_two_replicas_it_changes_nothing_for_tcp as test_c37_with_another_replica_nobody_is,
 )
+from scenarios.test_real_servers import ended  # the fixture of those that follow
+from scenarios.test_real_servers import (
+    test_a_sync_worker_finishes_one_request_and_resets_the_rest as test_c15_gunicorn_itself_does,
+)
+from scenarios.test_real_servers import (
+    test_nginx_finishes_what_it_began_on_quit as test_c23_nginx_is_sent_quit_and_not_term,
+)
+from scenarios.test_real_servers import (
+    test_under_a_shell_python_serves_until_it_is_killed as test_c20_requests_keep_arriving,
+)
 from scenarios.test_versions import (
     test_only_the_new_clusterip_lets_go as test_c04_the_fix_is_for_clusterips_and_not_for_nodeports,
 )
@@ -29,8 +39,12 @@ from scenarios.test_versions import (
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 __all__ = [
+    "ended",
     "test_c04_the_fix_is_for_clusterips_and_not_for_nodeports",
     "test_c11_a_sleep_ends_the_refusals_of_a_rollout",
+    "test_c15_gunicorn_itself_does",
+    "test_c20_requests_keep_arriving",
+    "test_c23_nginx_is_sent_quit_and_not_term",
     "test_c37_the_only_pod_unready_is_refused",
     "test_c37_with_another_replica_nobody_is",
     "test_c37_without_a_replacement_it_serves_while_ready",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +11,9 @@ from pytest_drainwatch import Scenario, TrialVoid
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import loads
+from pytest_drainwatch.core.start import CannotDerive
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.workload import manifests
 from tests.cluster.harness import QUICK, measure_stage
@@ -29,15 +30,8 @@ def test_c31_a_budget_that_blocks_the_eviction_is_no_pass(dw_namespace: Stage) -
         trigger=Verb.EVICT,
         observe_timeout_ns=4 * NS_PER_S,
     )
-    stage.api.policy.create_namespaced_pod_disruption_budget(
-        stage.namespace,
-        {
-            "metadata": {"name": "keep-them-all"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
-        },
-    )
     with pytest.raises(TrialVoid, match=r"is blocked.*keep-them-all"):
-        measure_stage(stage)
+        measure_stage(stage, lambda _: keep_them_all(stage))
     left = loads((stage.folder / "recording.jsonl").read_text()).observations
     blocked = [o for o in left if o.event is Event.TRIGGER_BLOCKED]
     assert len(blocked) >= 2
@@ -52,3 +46,34 @@ def test_c31_a_budget_that_blocks_the_eviction_is_no_pass(dw_namespace: Stage) -
     assert not [o for o in left if o.event is Event.TRIGGER_ACCEPTED], "no t = 0"
     with pytest.raises(CannotDerive):
         derive(loads((stage.folder / "recording.jsonl").read_text()))
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("verb", [Verb.EVICT, Verb.EVACUATE_NODE])
+def test_c31_a_budget_that_allows_nothing_is_known_before_anything_is_triggered(
+    dw_namespace: Stage, verb: Verb
+) -> None:
+    """An ERROR that names the budget, what it allows, and what to type; no flow is opened."""
+    stage = dw_namespace
+    stage.scenario = replace(QUICK, trigger=verb)
+    keep_them_all(stage)
+    with pytest.raises(TrialVoid) as void:
+        measure_stage(stage)
+    text = str(void.value)
+    assert "'disruption-budgets' failed" in text
+    assert "keep-them-all (minAvailable 1), which allows 0 now" in text
+    assert f"kubectl -n {stage.namespace} describe poddisruptionbudget keep-them-all" in text
+    left = loads((stage.folder / "recording.jsonl").read_text()).observations
+    events = {o.event for o in left}
+    assert not events & {Event.TRIGGER_BLOCKED, Event.NODE_CORDONED, Event.FLOW_CONNECTED}
+
+
+def keep_them_all(stage: Stage) -> None:
+    """A budget that lets nobody go."""
+    stage.api.policy.create_namespaced_pod_disruption_budget(
+        stage.namespace,
+        {
+            "metadata": {"name": "keep-them-all"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
+        },
+    )

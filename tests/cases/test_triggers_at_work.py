@@ -134,6 +134,40 @@ def test_c33_an_eviction_that_a_webhook_made_a_dry_run_is_not_effective(
 
 
 @pytest.mark.parametrize("scenario", [replace(SHORT, trigger=Verb.EVICT)])
+def test_c33_a_controller_that_deletes_later_what_was_evicted_is_who_ends_it(
+    dw_namespace: Stage, tmp_path: Path
+) -> None:
+    """What such a controller does: the eviction becomes a dry run, and a delete follows.
+
+    Accepted at once, effective when somebody else deletes the pod, and it says so.
+    """
+    stage = dw_namespace
+    late: list[threading.Thread] = []
+
+    def dry_run_and_delete_later(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+        def delete() -> None:
+            time.sleep(DELAY_S)
+            stage.api.core.delete_namespaced_pod(asked["name"], stage.namespace)
+
+        late.append(threading.Thread(target=delete))
+        late[-1].start()
+        return [{"op": "add", "path": "/deleteOptions/dryRun", "value": ["All"]}]
+
+    with admission(stage, tmp_path, EVICTING, dry_run_and_delete_later, mutating=True):
+        trial = measure_stage(stage)
+    assert len(late) == 1
+    late[0].join()
+    trigger = trial.report.trial.trigger
+    assert trigger.requested_ns == (0, 0)
+    assert trigger.accepted_ns[1] < DELAY_S * NS_PER_S
+    assert trigger.effective_ns is not None
+    assert trigger.effective_ns[1] >= DELAY_S * NS_PER_S
+    (end,) = trial.pod_ends
+    assert end.initiator == "other-deletion", "an evicted pod says that it was evicted"
+    assert trial.tcp.mechanisms == {Mechanism.ANNOUNCED_FIN: 2}
+
+
+@pytest.mark.parametrize("scenario", [replace(SHORT, trigger=Verb.EVICT)])
 def test_c32_two_budgets_on_one_pod_are_a_misconfiguration(dw_namespace: Stage) -> None:
     """Known before anything is measured, and no reason to try again later."""
     stage = dw_namespace

@@ -1,7 +1,8 @@
-"""Runs of their own as a fixture."""
+"""Fixtures of helper modules, for every file here."""
 
 from __future__ import annotations
 
+from tests.cluster.existing import admin, team
 from tests.cluster.runs import running
 
-__all__ = ["running"]
+__all__ = ["admin", "running", "team"]

@@ -26,7 +26,7 @@ from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.stage import Stage
-from pytest_drainwatch.trial import Probe
+from pytest_drainwatch.standing import Standing
 from pytest_drainwatch.workload import manifests
 from pytest_drainwatch.workload.probe import apply
 
@@ -135,7 +135,7 @@ def test_a_published_endpoint_stays_ready_while_it_terminates(trial: Trial) -> N
         for policy in TrafficPolicy
     ],
 )
-def test_only_a_local_policy_shows_the_pod_who_asked(dw_probe: Probe) -> None:
+def test_only_a_local_policy_shows_the_pod_who_asked(dw_probe: Standing) -> None:
     """kube-proxy hides the client's address of what it might have to lead to another node."""
     stage = dw_probe.stage
     source = stage.cluster.source_addresses[0]
@@ -210,11 +210,14 @@ def test_the_api_server_takes_every_service_and_tells_where_it_answers(
 ) -> None:
     stage = dw_namespace
     service = Service(access=access, session_affinity=affinity, publish_not_ready_addresses=True)
-    ports = apply(stage.api, stage.namespace, replace(stage.scenario, service=service), stage.image)
+    ports = apply(stage.api, stage.place, replace(stage.scenario, service=service), stage.image)
     made = stage.api.core.read_namespaced_service(manifests.NAME, stage.namespace).spec
     assert (made.session_affinity, made.publish_not_ready_addresses) == (affinity, True)
     if access is Access.CLUSTER_IP:
         assert (made.type, ports.address) == ("ClusterIP", made.cluster_ip)
+        assert (ports.tcp, ports.udp) == (manifests.TCP_PORT, manifests.UDP_PORT)
+    elif access is Access.LOAD_BALANCER:
+        assert (made.type, ports.address) == ("LoadBalancer", None)
         assert (ports.tcp, ports.udp) == (manifests.TCP_PORT, manifests.UDP_PORT)
     else:
         assert (made.type, ports.address) == ("NodePort", None)

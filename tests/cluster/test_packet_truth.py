@@ -17,7 +17,7 @@ from bench.witness import witness
 from pytest_drainwatch import App, Behavior, Flows, Scenario
 from pytest_drainwatch.core.document import FlowReport, Report
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.trial import Probe
+from pytest_drainwatch.standing import Standing
 
 pytestmark = [
     pytest.mark.cluster,
@@ -42,7 +42,7 @@ def short(behavior: Behavior) -> Scenario:
 
 
 @pytest.mark.parametrize("scenario", [short(b) for b in (Behavior.DRAIN, Behavior.EXIT_NOW)])
-def test_every_end_is_inside_its_interval(dw_probe: Probe, tmp_path: Path) -> None:
+def test_every_end_is_inside_its_interval(dw_probe: Standing, tmp_path: Path) -> None:
     seen = witness(dw_probe, tmp_path)
     assert len(seen.verdicts) == FLOWS.tcp + FLOWS.udp  # every flow ends, and none by hearsay
     assert seen.faults == []

@@ -20,6 +20,7 @@ from pytest_drainwatch.core.scenario import ClusterNeeds, ProxyMode
 from pytest_drainwatch.pool import ClusterPool, refuse
 from pytest_drainwatch.settings import Settings
 from pytest_drainwatch.workload import client, manifests
+from pytest_drainwatch.workload.place import Place
 from tests.embedded.live.host import cgroups
 from tests.embedded.live.workload import NAME, Web, deploy_web
 
@@ -121,7 +122,7 @@ def test_from_a_seat_in_a_pod_every_address_reaches_a_cluster_ip_as_itself(
     api = connect(cluster.kubeconfig, cluster.context)
     api.core.create_namespace(manifests.namespace("dw-seat", "a test"))
     try:
-        uid = client.apply(api, "dw-seat", cluster.ensure_probe_image())
+        uid = client.apply(api, Place(namespace="dw-seat"), cluster.ensure_probe_image())
         pod = api.core.read_namespaced_pod(manifests.CLIENT, "dw-seat")
         assert pod.metadata.uid == uid
         assert manifests.SELECTOR.items().isdisjoint(pod.metadata.labels.items())
@@ -160,11 +161,11 @@ def test_a_pod_that_does_not_start_is_named(cluster: EmbeddedCluster) -> None:
     api = connect(cluster.kubeconfig, cluster.context)
     try:
         with pytest.raises(failures()):
-            client.apply(api, "no-such-namespace", "image")
+            client.apply(api, Place(namespace="no-such-namespace"), "image")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(client, "READY_TIMEOUT_S", 1.0)
             with pytest.raises(client.ClientFailed, match="default/drainwatch-client is Pending"):
-                client.apply(api, "default", "docker.io/drainwatch/none:1")
+                client.apply(api, Place(namespace="default"), "docker.io/drainwatch/none:1")
         api.core.delete_namespaced_pod(manifests.CLIENT, "default")
     finally:
         api.close()

@@ -15,10 +15,12 @@ from pytest_drainwatch.flows.config import AgentConfig, Endpoint
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.process import FlowAgent
 from pytest_drainwatch.workload import client, manifests, probe
+from pytest_drainwatch.workload.place import Place
 
 pytestmark = pytest.mark.cluster
 
 NAMESPACE = "dw-inside"
+PLACE = Place(namespace=NAMESPACE)
 INSIDE = Scenario(app=App(grace_period_s=1), service=Service(access=Access.CLUSTER_IP))
 WITHIN_S = 60.0
 
@@ -28,9 +30,9 @@ def test_flows_and_attempts_from_a_pod_are_answered(dw_cluster: Cluster, tmp_pat
     image = dw_cluster.ensure_probe_image()
     api.core.create_namespace(manifests.namespace(NAMESPACE, "a test"))
     try:
-        ports = probe.apply(api, NAMESPACE, INSIDE, image)
+        ports = probe.apply(api, PLACE, INSIDE, image)
         assert ports.address is not None
-        seat = dw_cluster.enter_pod(client.apply(api, NAMESPACE, image))
+        seat = dw_cluster.enter_pod(client.apply(api, PLACE, image))
         own, for_tcp, for_udp = seat.addresses
         _until_ready(api, time.monotonic() + WITHIN_S)
         probers = [("tcp", ports.tcp, for_tcp), ("udp", ports.udp, for_udp)]

@@ -59,7 +59,7 @@ def test_each_rule_and_its_opposite_share_out_all_pods(
     assert says("Exists") is not says("DoesNotExist")
 
 
-def cluster_with(rules: dict[str, Any]) -> Any:
+def cluster_with(rules: dict[str, Any], **status: Any) -> Any:
     pods = [{"metadata": {"name": name, "labels": WEB}} for name in ("p", "q")]
     pods.append({"metadata": {"name": "bare"}})
 
@@ -67,7 +67,12 @@ def cluster_with(rules: dict[str, Any]) -> Any:
         if "poddisruptionbudgets" not in call.path:
             return reply(handler, {"items": pods})
         items = [
-            {"metadata": {"name": name}, "spec": {"selector": rule}} for name, rule in rules.items()
+            {
+                "metadata": {"name": name, "generation": 1},
+                "spec": {"selector": rule, "minAvailable": 1},
+                "status": status,
+            }
+            for name, rule in rules.items()
         ]
         reply(handler, {"items": items})
 
@@ -83,7 +88,9 @@ def test_budgets_are_told_for_the_pods_that_are_to_go(tmp_path: Path) -> None:
     }
     with serving(cluster_with(rules), tmp_path) as (api, _):
         found = budgets.read(api, "ns", ["p"])
-    assert found.selecting == {"p": ("everybody", "mine")}
+    assert {pod: [b.name for b in on] for pod, on in found.selecting.items()} == {
+        "p": ["mine", "everybody"]
+    }
     assert found.idle == ("nobody", "typo")
     assert found.problem is None
 
@@ -93,6 +100,28 @@ def test_a_budget_on_another_pod_is_not_idle(tmp_path: Path) -> None:
     with serving(cluster_with(rules), tmp_path) as (api, _):
         found = budgets.read(api, "ns", ["p"])
     assert (found.selecting, found.idle) == ({"p": ()}, ())
+
+
+JUDGED = {"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (
+            {**JUDGED, "observedGeneration": 1},
+            "mine (minAvailable 1), which allows 0 now: 2 pods are healthy and 2 must be",
+        ),
+        # Of the form before: what it allows is not known (K10: the API server refuses for 10 s).
+        (JUDGED, "mine (minAvailable 1), not judged yet"),
+        ({}, "mine (minAvailable 1), not judged yet"),
+    ],
+)
+def test_a_budget_tells_what_it_allows(status: dict[str, Any], said: str, tmp_path: Path) -> None:
+    rules = {"mine": {"matchLabels": {"app": "web"}}}
+    with serving(cluster_with(rules, **status), tmp_path) as (api, _):
+        ((budget,),) = budgets.read(api, "ns", ["p"]).selecting.values()
+    assert str(budget) == said
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.workload import logs
 from pytest_drainwatch.workload.logs import LogFollower, join_logs, parse_log_line
+from pytest_drainwatch.workload.place import Place
 from pytest_drainwatch.workload.probe import evidence
 from tests.conductor.api_server import Call, reply, serving, stream
 
@@ -252,7 +253,7 @@ def test_evidence_is_best_effort_item_by_item(tmp_path: Path) -> None:
             reply(handler, {"items": [{}, {"metadata": {"name": "p", "uid": "u"}}]})
 
     with serving(answer, tmp_path) as (api, _):
-        found = list(evidence(api, "ns", Interval.point(1)))
+        found = list(evidence(api, Place(namespace="ns"), Interval.point(1)))
     assert [(str(o.event), o.subject) for o in found] == [
         ("cluster_event", "None/None"),
         ("cluster_event", "Pod/p"),
@@ -264,4 +265,4 @@ def test_evidence_is_best_effort_item_by_item(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", [[], "text", {"items": None}, {"items": "x"}, None])
 def test_evidence_hides_no_failure_behind_an_odd_answer(body: object, tmp_path: Path) -> None:
     with serving(lambda handler, _: reply(handler, body), tmp_path) as (api, _):
-        assert list(evidence(api, "ns", Interval.point(1))) == []
+        assert list(evidence(api, Place(namespace="ns"), Interval.point(1))) == []

@@ -13,6 +13,7 @@ from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.scenario import Flows
 from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.preflight import Check, EndpointStability, TrialVoid, require
+from pytest_drainwatch.workload.budgets import Budget
 
 WANTED = Flows(tcp=2, udp=2)
 GOOD = ProtoStatus(wanted=2, dialled=2, answered=2, on_target=2, alive=2, min_answers=60)
@@ -139,6 +140,35 @@ def test_what_waiting_does_not_mend_is_given_up_on() -> None:
     assert preflight.pods_ready(waiting("ImagePullBackOff"), 1, "ns", 16 * NS_PER_S).hopeless
 
 
+@pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
+def test_an_image_that_cannot_be_pulled_is_named_after_another_try(reason: str) -> None:
+    early = preflight.pods_ready(waiting(reason), 1, "ns", 15 * NS_PER_S, "there/probe:1")
+    assert (early.name, early.hopeless) == ("probe-pods-ready", False)
+    late = preflight.pods_ready(waiting(reason), 1, "ns", 16 * NS_PER_S, "there/probe:1")
+    assert (late.name, late.passed, late.hopeless) == ("image-pulled", False, True)
+    assert late.observed == f"p: {reason}"
+    assert late.expected.startswith("there/probe:1 is there")
+    assert "--dw-probe-image REF" in late.look_at
+
+
+@pytest.mark.parametrize("reason", ["ErrImageNeverPull", "InvalidImageName"])
+def test_an_image_that_nobody_will_pull_is_named_at_once(reason: str) -> None:
+    assert preflight.pods_ready(waiting(reason), 1, "ns", 0, "there/probe:1").name == "image-pulled"
+
+
+def test_pods_that_are_not_made_are_looked_for_at_their_controller() -> None:
+    assert "describe replicasets" in preflight.pods_ready({}, 1, "ns", 0).look_at
+    assert "describe pods" in preflight.pods_ready(waiting("ContainerCreating"), 1, "ns", 0).look_at
+
+
+@pytest.mark.parametrize(
+    ("state", "ends_it", "passes"),
+    [("Active", False, True), ("Active", True, False), ("Terminating", False, False)],
+)
+def test_a_given_namespace_is_there_and_stays(state: str, ends_it: bool, passes: bool) -> None:
+    assert preflight.namespace_given("team", state, ends_it=ends_it).passed is passes
+
+
 def slices(*ready: str) -> dict[str, dict[str, object]]:
     return {"s": {"endpoints": [{"uid": uid, "ready": True} for uid in ready]}}
 
@@ -202,9 +232,16 @@ def test_require_looks_again_until_it_passes() -> None:
     assert len(waits) == 2
 
 
+def allows(name: str, number: int | None = 1) -> Budget:
+    return Budget(name=name, rule="minAvailable 1", allowed=number, healthy=2, wanted=1)
+
+
+A = allows("a")
+
+
 def test_several_budgets_on_one_pod_are_misconfigured() -> None:
     """Case C32: not "retry later" but never."""
-    found = preflight.budgets_clear({"p": ["b", "a"], "q": ["a"]}, [], None, "ns")
+    found = preflight.budgets_clear({"p": [allows("b"), A], "q": [A]}, [], None, "ns")
     assert (found.passed, found.hopeless) == (False, True)
     assert "blocked: misconfigured, 2 budgets select this pod: p (a, b)" in found.observed
 
@@ -213,16 +250,43 @@ def test_several_budgets_on_one_pod_are_misconfigured() -> None:
     ("selecting", "idle", "problem", "observed"),
     [
         ({"p": []}, [], None, "p: no budget"),
-        ({"p": ["a"]}, [], None, "p: a"),
+        ({"p": [A]}, [], None, f"p: {A}"),
+        ({"p": [A], "q": []}, [], None, f"p: {A}; q: no budget"),
         ({"p": []}, ["typo"], None, "p: no budget; budget typo selects no pod"),
         ({}, [], "HTTP 403: no", "not known, and the eviction will tell: HTTP 403: no"),
     ],
 )
 def test_none_or_one_budget_is_for_the_eviction_to_find_out(
-    selecting: dict[str, list[str]], idle: list[str], problem: str | None, observed: str
+    selecting: dict[str, list[Budget]], idle: list[str], problem: str | None, observed: str
 ) -> None:
     found = preflight.budgets_clear(selecting, idle, problem, "ns")
     assert (found.passed, found.observed) == (True, observed)
+
+
+@pytest.mark.parametrize(
+    ("pods", "allowed", "at_once", "passes"),
+    [
+        ("p", 1, True, True),
+        ("p", 0, True, False),
+        ("p", 0, False, False),
+        ("p", None, True, False),
+        ("pq", 1, True, False),
+        ("pq", 1, False, True),  # an evacuation goes on when the first is replaced
+        ("pq", 2, True, True),
+    ],
+)
+def test_a_budget_must_allow_the_evictions(
+    pods: str, allowed: int | None, at_once: bool, passes: bool
+) -> None:
+    """One that forbids is known before anything is triggered; it may be judged anew meanwhile."""
+    budget = allows("web", allowed)
+    found = preflight.budgets_clear(
+        {pod: [budget] for pod in pods}, [], None, "ns", all_at_once=at_once
+    )
+    assert (found.passed, found.hopeless) == (passes, False)
+    if not passes:
+        assert "blocked: budget web (minAvailable 1)" in found.observed
+        assert "kubectl -n ns describe poddisruptionbudget web" in found.look_at
 
 
 BOTH = replace(WANTED, probe_interval_ns=5 * NS_PER_MS, udp_probe_interval_ns=NS_PER_S)
@@ -249,5 +313,10 @@ def test_each_prober_that_was_asked_for_is_answered(
     wanted: Flows, probers: dict[str, ProberStatus], passes: bool
 ) -> None:
     assert preflight.new_connections_answered(wanted, probers, None).passed is passes
+    at_two = preflight.new_connections_answered(wanted, probers, None, nodes=2)
+    assert not at_two.passed, "nobody was heard of at the second node"
+    second = {"tcp-new-2": ProberStatus(attempts=9, answered=1)}
+    at_both = preflight.new_connections_answered(wanted, probers | second, None, nodes=2)
+    assert at_both.passed is passes
     failed = preflight.new_connections_answered(wanted, probers, "agent died")
     assert (failed.passed, failed.hopeless, failed.observed) == (False, True, "agent died")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_drainwatch import environment, targets
+from pytest_drainwatch import deploying, environment, standing, targets
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
@@ -63,14 +63,15 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     def require(check: Callable[[], Check], *_: object, timeout_s: float, **__: object) -> None:
         found[check().name] = timeout_s
 
-    nothing: Any = SimpleNamespace(address="", tcp=1, udp=2, sources=(), note=None)
-    monkeypatch.setattr(conductor, "Watch", Seen)
-    monkeypatch.setattr(conductor, "require", require)
-    monkeypatch.setattr(conductor, "find_way", lambda *_: nothing)
+    nothing = Way(command=list, sources=(), address="192.0.2.1", tcp=1, udp=2)
+    monkeypatch.setattr(deploying, "Watch", Seen)
+    monkeypatch.setattr(standing, "require", require)
+    monkeypatch.setattr(deploying, "find_way", lambda *_: nothing)
     monkeypatch.setattr(probe, "apply", lambda *_: None)
-    monkeypatch.setattr(conductor, "join_logs", lambda *_: None)
+    monkeypatch.setattr(deploying, "reach", lambda *_: None)
+    monkeypatch.setattr(deploying, "join_logs", lambda *_: None)
     log = SimpleNamespace(pod="pod-1", started=True, problem=None, ended=False)
-    monkeypatch.setattr(conductor, "LogFollower", lambda *_: log)
+    monkeypatch.setattr(deploying, "LogFollower", lambda *_: log)
     monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
     return found
 
@@ -91,7 +92,7 @@ def test_the_wait_for_endpoints_is_longer_than_what_they_must_hold(
     with conductor.deploy(deployed):
         pass
     deployed.recorder.close()
-    assert waits["service-endpoint-stable"] == conductor.ENDPOINT_TIMEOUT_S + held_s
+    assert waits["service-endpoint-stable"] == standing.ENDPOINT_TIMEOUT_S + held_s
 
 
 @pytest.mark.parametrize("provider", ["embedded", "existing"])
@@ -189,7 +190,11 @@ def test_a_namespace_that_is_deleted_is_never_called_kept(
     monkeypatch.setattr(namespace, "trial_namespace", trial_namespace)
     monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
     cluster: Any = SimpleNamespace(
-        ensure_probe_image=lambda: "image", kubeconfig=None, context=None, node_address=""
+        provider="embedded",
+        ensure_probe_image=lambda: "image",
+        kubeconfig=None,
+        context=None,
+        node_address="",
     )
     progress: Any = SimpleNamespace(line=said.append, phase=lambda *_: None)
     with conductor.prepare(
@@ -216,9 +221,10 @@ def test_an_interrupt_of_the_last_look_is_recorded_as_one(
     monkeypatch.setattr(conductor, "all_over", lambda *_, **__: None)
     monkeypatch.setattr(conductor, "watch_until", lambda *_: True)
     trial = stage(tmp_path)
-    here: Any = SimpleNamespace(facts=lambda: SimpleNamespace(min_sync_period_ms=None))
+    facts = SimpleNamespace(min_sync_period_ms=None, nodes=None)
+    here: Any = SimpleNamespace(facts=lambda: facts)
     trial.cluster = here
-    target = SimpleNamespace(pods=())
+    target = SimpleNamespace(pods=(), kills={}, controller=None)
     held: Any = SimpleNamespace(
         probe=SimpleNamespace(stage=trial, watch=None, target=target), agent=None
     )
@@ -226,7 +232,7 @@ def test_an_interrupt_of_the_last_look_is_recorded_as_one(
     evidence: Any = SimpleNamespace(observed=hangs)
     here.provider = "existing"
     with pytest.raises(KeyboardInterrupt):
-        conductor._observe(held, accepted, evidence, Beside(trial))
+        conductor._observe(held, accepted, evidence, Beside(trial), ExitStack())
     last = loads((tmp_path / "recording.jsonl").read_text()).observations[-1]
     assert last.event is Event.INTERRUPTED
     assert last.data == {"phase": "observe", "signal": sent}

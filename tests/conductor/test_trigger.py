@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from pytest_drainwatch.api import failures
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.scenario import Controller, Trigger
-from pytest_drainwatch.trigger import Pod, Target, TriggerFailed, fire
+from pytest_drainwatch.trigger import Armed, Kill, Owner, Pod, Target, TriggerFailed
 from pytest_drainwatch.trigger.calls import RESTARTED
 from tests.conductor.api_server import Call, reply, serving
 
@@ -23,8 +25,7 @@ TARGET = Target(
     pod=POD,
     chosen=(POD,),
     pods=(POD, OTHER),
-    controller=Controller.DEPLOYMENT,
-    workload="probe",
+    controller=Owner(kind=Controller.DEPLOYMENT, name="probe"),
 )
 TWO_OF_THREE = replace(TARGET, chosen=(POD, OTHER), pods=(POD, OTHER, THIRD))
 Answer = Callable[[BaseHTTPRequestHandler, Call], None]
@@ -69,7 +70,8 @@ def run(
     pauses: list[float] = []
     with serving(answer, folder) as (api, script):
         try:
-            fire(api, verb, target, seen.append, timeout_s=timeout_s, sleep=pauses.append)
+            with Armed(api, verb, target, seen.append) as armed:
+                armed.fire(timeout_s=timeout_s, sleep=pauses.append)
         finally:
             calls = script.calls
     return seen, calls, pauses
@@ -159,7 +161,7 @@ def test_a_later_refusal_is_no_trigger(status: int, tmp_path: Path) -> None:
         serving(refusing_from(2, status), tmp_path) as (api, script),
         pytest.raises(TriggerFailed, match="after 1 of 2 pods had been told to end"),
     ):
-        fire(api, Trigger.EVICT, TWO_OF_THREE, seen.append, timeout_s=60)
+        Armed(api, Trigger.EVICT, TWO_OF_THREE, seen.append).fire(timeout_s=60)
     assert [o.event for o in seen] == [Event.TRIGGER_BLOCKED]
     assert len(script.calls) == 2, "it is not asked again: the first pod is ending"
 
@@ -171,7 +173,7 @@ def test_the_first_of_several_may_be_blocked_for_a_while(tmp_path: Path) -> None
 
 
 def test_a_stateful_set_is_scaled_as_what_it_is(tmp_path: Path) -> None:
-    target = replace(TARGET, controller=Controller.STATEFUL_SET)
+    target = replace(TARGET, controller=Owner(kind=Controller.STATEFUL_SET, name="probe"))
     _, (call,), _ = run(Trigger.SCALE, ok, tmp_path, target=target)
     assert call.path.endswith("/statefulsets/probe/scale")
     _, (call,), _ = run(Trigger.SCALE, ok, tmp_path)
@@ -182,8 +184,60 @@ def test_a_rollout_changes_the_template_and_ends_every_pod_of_before(tmp_path: P
     seen, (call,), _ = run(Trigger.ROLLOUT, ok, tmp_path)
     template = call.body["spec"].pop("template")
     assert (call.method, call.body) == ("PATCH", {"spec": {}})
-    assert template == {"metadata": {"annotations": {RESTARTED: "ns"}}}
+    (annotation,) = template["metadata"]["annotations"].items()
+    assert annotation[0] == RESTARTED
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", annotation[1]), "as kubectl's"
     assert seen[0].data["targets"] == ["uid-1", "uid-2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (Controller.DEPLOYMENT, "/deployments/web"),
+        (Controller.STATEFUL_SET, "/statefulsets/web"),
+        (Controller.DAEMON_SET, "/daemonsets/web"),
+    ],
+)
+def test_each_kind_of_controller_is_restarted_as_what_it_is(
+    kind: Controller, path: str, tmp_path: Path
+) -> None:
+    target = replace(TARGET, controller=Owner(kind=kind, name="web"))
+    _, (call,), _ = run(Trigger.ROLLOUT, ok, tmp_path, target=target)
+    assert call.path == f"/apis/apps/v1/namespaces/ns{path}"
+
+
+def test_a_forced_delete_has_no_grace_and_still_means_one_pod(tmp_path: Path) -> None:
+    seen, (call,), _ = run(Trigger.FORCE_DELETE, ok, tmp_path)
+    assert call.body == {"preconditions": {"uid": "uid-1"}, "gracePeriodSeconds": 0}
+    assert seen[0].data["targets"] == ["uid-1"]
+    _, (plain,), _ = run(Trigger.DELETE, ok, tmp_path)
+    assert "gracePeriodSeconds" not in plain.body
+
+
+def test_a_kill_asks_nothing_of_the_api_and_says_which_container(tmp_path: Path) -> None:
+    killed: list[str] = []
+    kills = {
+        pod.uid: Kill(container="web", restarts=2, send=partial(killed.append, pod.uid))
+        for pod in (POD, OTHER)
+    }
+    target = replace(TWO_OF_THREE, kills=kills)
+    (accepted,), calls, _ = run(Trigger.CONTAINER_KILL, ok, tmp_path, target=target)
+    assert not calls
+    assert killed == ["uid-1", "uid-2"]
+    assert accepted.data["targets"] == killed
+    assert accepted.data["containers"] == {"uid-1": ["web", 2], "uid-2": ["web", 2]}
+
+
+def test_a_workload_that_is_not_ours_gets_its_scale_back(tmp_path: Path) -> None:
+    def answer(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        reply(handler, {"kind": "Scale", "spec": {"replicas": 3}})
+
+    theirs = replace(TARGET, ours=False)
+    _, calls, _ = run(Trigger.SCALE, answer, tmp_path, target=theirs)
+    asked = [(c.method, (c.body or {}).get("spec")) for c in calls]
+    assert asked == [("GET", None), ("PATCH", {"replicas": 0}), ("PATCH", {"replicas": 3})]
+    _, calls, _ = run(Trigger.SCALE, answer, tmp_path)
+    assert [c.method for c in calls] == ["PATCH"], "what is ours goes anyway"
 
 
 def test_deleting_the_namespace_ends_every_pod(tmp_path: Path) -> None:
@@ -216,5 +270,5 @@ def test_a_broken_connection_is_never_retried_by_the_client(tmp_path: Path) -> N
         handler.close_connection = True
 
     with serving(hang_up, tmp_path) as (api, _), pytest.raises(failures()):
-        fire(api, Trigger.DELETE, TARGET, lambda _: None, timeout_s=5)
+        Armed(api, Trigger.DELETE, TARGET, lambda _: None).fire(timeout_s=5)
     assert len(calls) == 1

@@ -10,7 +10,7 @@ import pytest
 from pytest_drainwatch import vigil
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.scenario import Trigger
-from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
+from pytest_drainwatch.flows.process import AgentStatus, HttpStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.preflight import TrialVoid
 
 
@@ -82,6 +82,8 @@ def seconds_until_over(
     verb: Trigger = Trigger.DELETE,
     everybody: bool = True,
     one_way: bool = False,
+    signed: bool = True,
+    replaced: bool = True,
 ) -> float | None:
     """How long after everything is gone the observation goes on; None if for ever."""
     clock = itertools.count(NS_PER_S, NS_PER_S // 4)
@@ -93,6 +95,8 @@ def seconds_until_over(
         {"uid"},
         everybody=everybody,
         one_way=one_way,
+        signed=signed,
+        replaced=replaced,
     )
     for looks in range(200):
         if over():
@@ -132,6 +136,46 @@ def test_bystanders_may_live_unless_every_pod_was_terminated(
     assert seconds_until_over(others, monkeypatch, everybody=True) is None
 
 
+def test_where_nobody_says_who_answers_the_pods_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flows of a workload of the user's that go on may be led to another pod by now, and those
+    on which nothing is said need keepalives to end."""
+    going_on = status(alive=10)
+    assert seconds_until_over(going_on, monkeypatch, signed=False) == 8.0
+    silent = status(alive=10, quiet=2)
+    assert seconds_until_over(silent, monkeypatch, signed=False) == 12.0
+
+
+@pytest.mark.parametrize(
+    ("http", "waits_s"),
+    [
+        (HttpStatus(lanes=4, ready=4), 8.0),
+        (HttpStatus(lanes=4, ready=4, failing=1), vigil.RECOVERY_NS / NS_PER_S),
+        (HttpStatus(lanes=4, ready=4, waiting=2), 8.0 + vigil.LAST_ANSWERS_NS / NS_PER_S),
+        (HttpStatus(lanes=4, ready=4, due=1), None),
+    ],
+)
+def test_requests_are_made_answered_and_have_recovered(
+    http: HttpStatus, waits_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = AgentStatus(http=http)
+    assert seconds_until_over(said, monkeypatch, signed=False) == waits_s
+
+
+@pytest.mark.parametrize(("verb", "replaced"), [(Trigger.SCALE, True), (Trigger.DELETE, False)])
+def test_no_request_is_waited_for_where_nothing_replaces_the_pods(
+    verb: Trigger, replaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = AgentStatus(http=HttpStatus(lanes=4, ready=4, failing=1))
+    took_s = seconds_until_over(said, monkeypatch, verb=verb, signed=False, replaced=replaced)
+    assert took_s == 8.0
+
+
+def test_requests_that_fail_before_the_trigger_void() -> None:
+    said = AgentStatus(http=HttpStatus(lanes=4, ready=4, failing=1, problem="status 503"))
+    with pytest.raises(TrialVoid, match="1 HTTP client\\(s\\) fail: status 503"):
+        vigil.undisturbed(Agent(said))()  # type: ignore[arg-type]
+
+
 def test_it_is_not_over_while_the_pod_is_there() -> None:
     over = vigil.all_over(Watch({"uid"}), Agent(status()), Trigger.DELETE, {"uid"}, everybody=True)  # type: ignore[arg-type]
     assert over() is False
@@ -148,6 +192,35 @@ def test_a_rollout_is_over_without_those_who_came_after(monkeypatch: pytest.Monk
     assert not any(over() for _ in range(20)), "one of several is still there"
     watch.uids = {"new-1", "new-2"}
     assert any(over() for _ in range(20))
+
+
+def test_a_killed_container_is_awaited_until_its_pod_is_ready_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its pod and its endpoint stay; what went is an older run of its container."""
+    clock = itertools.count(NS_PER_S, NS_PER_S // 4)
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(clock))
+    watch = Watch({"uid"})
+    shown: dict[str, object] = {"ready": True, "containers": [{"restarts": 3}]}
+    monkeypatch.setattr(watch, "pods", lambda: {"uid": shown})
+    monkeypatch.setattr(watch, "endpoint_uids", lambda: {"uid"})
+
+    def over(restarts: dict[str, int]) -> bool:
+        look = vigil.all_over(
+            watch,  # type: ignore[arg-type]
+            Agent(status(ended=10)),  # type: ignore[arg-type]
+            Trigger.CONTAINER_KILL,
+            {"uid"},
+            everybody=True,
+            restarts=restarts,
+        )
+        return any(look() for _ in range(20))
+
+    assert not over({}), "one that is to go, and is there"
+    assert not over({"uid": 3}), "the same run as before"
+    assert over({"uid": 2})
+    shown["ready"] = False
+    assert not over({"uid": 2}), "it has started, and takes no traffic yet"
 
 
 def test_a_control_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +246,8 @@ def test_new_connections_that_failed_must_have_been_answered_for_a_while(
     prober = ProberStatus(attempts=100, answered=90, failed=failures, finished=90 + failures + ours)
     said = AgentStatus(tcp=ProtoStatus(ended=10), probers={"tcp-new": prober})
     assert seconds_until_over(Served(said), monkeypatch, verb=verb) == seconds
+    # Where an evacuation leaves no node, nobody will come either.
+    assert seconds_until_over(Served(said), monkeypatch, verb=verb, replaced=False) == 1.0
 
 
 @pytest.mark.parametrize("name", ["tcp-new", "udp-new"])

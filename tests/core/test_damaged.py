@@ -21,7 +21,6 @@ from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import NodeFacts, Report
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import (
@@ -32,6 +31,7 @@ from pytest_drainwatch.core.recording import (
     loads,
 )
 from pytest_drainwatch.core.scenario import App, Behavior, Scenario
+from pytest_drainwatch.core.start import CannotDerive
 from pytest_drainwatch.render.terminal import show
 from tests.core import one_way_story as w
 from tests.core import story as s

@@ -16,7 +16,6 @@ from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import TrialReport
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import (
     Recording,
@@ -26,6 +25,7 @@ from pytest_drainwatch.core.recording import (
     loads,
     merge,
 )
+from pytest_drainwatch.core.start import CannotDerive
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
 

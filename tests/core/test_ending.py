@@ -12,7 +12,6 @@ import pytest
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import TrialReport
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.ending import (
     TABLE,
@@ -27,6 +26,7 @@ from pytest_drainwatch.core.pod.ending import (
     kill_time,
 )
 from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.core.start import CannotDerive
 from tests.core import story as s
 from tests.core.endings import EXECS, NO_HOOK, SLEEPS, TERM, end, ends, log, served, term
 from tests.core.story import OLD, OTHER, at
@@ -45,6 +45,7 @@ WITNESSES = [
         EndedBy.UNKNOWN,
     ),
     (Facts(ended=True, oom=True, killed=True, sigterm_logged=True), EndedBy.OOM_KILLED),
+    (Facts(ended=True, killed=True, by_trigger=True), EndedBy.KILLED_BY_TRIGGER),
     (
         Facts(ended=True, killed=True, kill_time=KillTime.EARLY, sigterm_logged=True),
         EndedBy.KILLED_EARLY,
@@ -59,10 +60,15 @@ WITNESSES = [
         EndedBy.SIGNAL_NOT_DELIVERED,
     ),
     (
+        Facts(ended=True, killed=True, kill_time=KillTime.AT_GRACE, logless=True),
+        EndedBy.SIGKILL_AT_GRACE,
+    ),
+    (
         Facts(ended=True, killed=True, kill_time=KillTime.AT_GRACE, sigterm_logged=None),
         EndedBy.UNKNOWN,
     ),
     (Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=True), EndedBy.EXIT),
+    (Facts(ended=True, killed=False, died_of_sigterm=True, logless=True), EndedBy.EXIT),
     (
         Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=False),
         EndedBy.UNKNOWN,
@@ -144,6 +150,22 @@ def test_a_kill_is_early_in_time_or_not_to_be_told(
         ({"deleted": False, "told": False}, Initiator.CONTAINER),
         ({"deleted": False, "told": False, "ended": False}, Initiator.UNKNOWN),
         ({"deleted": None}, Initiator.UNKNOWN),
+        # Case C33: who was evicted says so, unless nobody asked it to.
+        ({"verb": "evict", "disruption_shown": True}, Initiator.OTHER_DELETION),
+        ({"verb": "evacuate-node", "disruption_shown": True}, Initiator.OTHER_DELETION),
+        (
+            {"verb": "evict", "disruption": "EvictionByEvictionAPI", "disruption_shown": True},
+            Initiator.API_EVICT,
+        ),
+        (
+            {"verb": "evacuate-node", "disruption": "EvictionByEvictionAPI"},
+            Initiator.EVACUATE_NODE,
+        ),
+        ({"disruption_shown": True}, Initiator.API_DELETE),
+        ({"verb": "force-delete"}, Initiator.FORCE_DELETE),
+        ({"verb": "container-kill", "deleted": False, "told": False}, Initiator.CONTAINER_KILL),
+        ({"verb": "container-kill", "deleted": False}, Initiator.CONTAINER_RESTART),
+        ({"verb": "container-kill"}, Initiator.OTHER_DELETION),
     ],
 )
 def test_who_began_it(given: dict[str, Any], found: Initiator) -> None:

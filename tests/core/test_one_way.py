@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from pytest_drainwatch.core.clock import clocks
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.core.start import CannotDerive
 from pytest_drainwatch.core.udp.continuity import PhaseKind
 from pytest_drainwatch.core.udp.one_way import told_by_the_probe
 from tests.core import story as s

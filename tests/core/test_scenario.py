@@ -213,11 +213,16 @@ def test_arms_of_no_such_field(field: str) -> None:
     ("asked", "said"),
     [
         (lambda: Scenario(targets=2), "not so many pods"),
-        (lambda: Scenario(app=App(replicas=2), targets=2, trigger=Trigger.SCALE), "all pods or n"),
+        (lambda: Scenario(app=App(replicas=2), targets=2, trigger=Trigger.SCALE), "about all pods"),
         (lambda: Scenario(app=APP(behavior="ignore", accept_on_drain="keep")), "only a draining"),
+        (lambda: Scenario(app=APP(controller="daemonset", replicas=2)), "one pod for each node"),
         (
-            lambda: Scenario(app=APP(controller="statefulset"), trigger=Trigger.ROLLOUT),
-            "StatefulSet ends",
+            lambda: Scenario(app=APP(controller="daemonset"), trigger=Trigger.SCALE),
+            "cannot be scaled",
+        ),
+        (
+            lambda: Scenario(app=APP(controller="daemonset"), trigger=Trigger.EVACUATE_NODE),
+            "kubectl drain leaves them",
         ),
         (
             lambda: Scenario(service=SERVICE(access="clusterip", external_traffic_policy="Local")),
@@ -227,12 +232,37 @@ def test_arms_of_no_such_field(field: str) -> None:
             lambda: Scenario(app=App(replicas=2), service=SERVICE(session_affinity="ClientIP")),
             "pins TCP and UDP",
         ),
-        (lambda: Scenario(service=SERVICE(access="ingress")), "nodeport, clusterip"),
+        (lambda: Scenario(service=SERVICE(access="ingress")), "nodeport, loadbalancer, clusterip"),
         (lambda: Scenario(cluster=NEEDS(proxy_mode="ebpf")), "iptables, nftables, ipvs"),
         (lambda: Scenario(cluster=ClusterNeeds(kube_version="v1.37.2")), "minor version"),
         (lambda: Scenario(cluster=ClusterNeeds(min_sync_period_ms=-1)), "min_sync_period_ms"),
         (lambda: Scenario(flows=Flows(probe_interval_ns=0)), "probe_interval_ns"),
         (lambda: Scenario(flows=Flows(udp_probe_interval_ns=999)), "udp_probe_interval_ns"),
+        (lambda: Scenario(cluster=ClusterNeeds(nodes=0)), "nodes is 0"),
+        (lambda: SERVICE(via_node="its-node"), "any, target-node, other-node"),
+        (
+            lambda: Scenario(service=SERVICE(access="clusterip", via_node="other-node")),
+            "the client's own node",
+        ),
+        (
+            lambda: Scenario(
+                app=App(replicas=2),
+                flows=Flows(udp=0),
+                service=SERVICE(session_affinity="ClientIP", via_node="target-node"),
+            ),
+            "kube-proxy chooses the pod",
+        ),
+        (
+            lambda: Scenario(
+                flows=Flows(probe_each_node=True), service=SERVICE(access="clusterip")
+            ),
+            "tried node by node",
+        ),
+        (
+            lambda: Scenario(flows=Flows(probe_each_node=True, probe_interval_ns=None)),
+            "nothing is tried",
+        ),
+        (lambda: App(spread_over_nodes=1), "spread_over_nodes is 1"),  # type: ignore[arg-type]
         (lambda: SCENARIO(service="nodeport"), "service is"),
     ],
 )
@@ -250,6 +280,20 @@ def test_what_is_asked_of_the_cluster_stands_in_the_report() -> None:
         "min_sync_period_ms": 10_000,
     }
     assert Scenario().config()["cluster"] == {}
+
+
+def test_nodes_stand_in_the_report_where_they_are_asked_for() -> None:
+    """Else older runs could not be compared with newer ones."""
+    asked = Scenario(
+        app=App(replicas=2, spread_over_nodes=True),
+        flows=Flows(probe_each_node=True),
+        service=SERVICE(via_node="other-node"),
+        cluster=ClusterNeeds(nodes=2),
+    ).config()
+    new = {"spread_over_nodes", "probe_each_node", "via_node"}
+    assert [asked[name] for name in sorted(new)] == [True, True, "other-node"]
+    assert asked["cluster"] == {"nodes": 2}
+    assert not new & Scenario().config().keys()
 
 
 def test_a_rollouts_window_reaches_to_the_last_pods_end() -> None:

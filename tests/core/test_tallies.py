@@ -121,6 +121,13 @@ def test_for_how_long_new_connections_failed() -> None:
     assert within(prober(lost=1)) is None
     assert within(prober(lost=None)) is None
     assert within(prober(attempts=0)) is None
+    # At several nodes it is the longest, which of two that overlap is not known.
+    here, there = span(5, 9), span(7, 8)
+    assert within(
+        prober(failed=3, observed_failing=here), prober(failed=2, observed_failing=there)
+    ) == Interval(7, 9)
+    assert within(prober(failed=3, observed_failing=here), prober()) == Interval(5, 9)
+    assert within(prober(failed=3, observed_failing=here), prober(lost=1)) is None
     assert failing([prober()]).keys() == {OwnMetric.NEW_TCP_FAILING}, "none of UDP were tried"
     both = failing([prober(Proto.UDP, observed_failing=span(1, 2)), prober()])
     assert both[OwnMetric.NEW_UDP_FAILING] != both[OwnMetric.NEW_TCP_FAILING]

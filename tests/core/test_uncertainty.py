@@ -19,10 +19,10 @@ from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report, Summary
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval, Order
-from pytest_drainwatch.core.moments import CannotDerive
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.recording import Recording
+from pytest_drainwatch.core.start import CannotDerive
 from tests.core import story as s
 from tests.core.story import NEW, OLD, OTHER, at
 from tests.core.tries import prober, tries

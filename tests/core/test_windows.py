@@ -209,6 +209,74 @@ def test_on_several_nodes_a_local_policy_falls_back_by_node() -> None:
     assert any("Local" in note for note in found.notes)
 
 
+def _at_nodes(seen: Observation, nodes: dict[str, str]) -> Observation:
+    listed = [{**each, "node": nodes.get(str(each["uid"]))} for each in seen.data["endpoints"]]  # type: ignore[attr-defined]
+    return replace(seen, data={**seen.data, "endpoints": listed})
+
+
+@pytest.mark.parametrize(
+    ("other_node", "falls_back"),
+    [("b", True), ("a", False), (None, None)],
+)
+def test_a_local_policy_falls_back_on_the_pods_own_node(
+    other_node: str | None, falls_back: bool | None
+) -> None:
+    """A ready pod elsewhere does not help those who come in here; one that is here does."""
+    slices = [
+        s.endpoints(-100, (OLD, *READY), (OTHER, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK), (OTHER, *READY)),
+        s.endpoints(1500, (OLD, *UNREADY), (OTHER, *READY)),
+        s.endpoints(5100, (OTHER, *READY)),
+    ]
+    where = {OLD: "a"} | ({OTHER: other_node} if other_node else {})
+    seen = [_at_nodes(each, where) for each in slices]
+    told = s.recording(
+        [s.accepted()], seen, [s.deleted()], config={"external_traffic_policy": "Local"}
+    )
+    (found,) = derive(_on_nodes(told, 2)).trial.windows
+    assert found.node == "a"
+    if falls_back is None:
+        assert found.fallback_routable is None
+        assert any("do not say on which nodes" in note for note in found.notes)
+    elif falls_back:
+        (span,) = found.fallback_routable or ()
+        assert (span.opens_ns, span.closes_ns) == ((0, 20 * MS), (0, 1500 * MS))
+    else:
+        assert found.fallback_routable == ()
+
+
+@pytest.mark.parametrize(("policy", "attempts"), [("Local", 4), ("Cluster", 10)])
+def test_with_a_local_policy_only_those_that_came_in_at_the_pods_node_count(
+    policy: str, attempts: int
+) -> None:
+    slices = [s.endpoints(-100, (OLD, *READY)), s.endpoints(20, (OLD, *FALLBACK))]
+    seen = [_at_nodes(each, {OLD: "a"}) for each in slices]
+    here = prober(tries(100, 4), node="a")
+    there = prober(tries(100, 6), node="b", subject="tcp-new-2")
+    told = s.recording(
+        [s.accepted()], seen, here, there, [s.deleted()], config={"external_traffic_policy": policy}
+    )
+    trial = derive(_on_nodes(told, 2)).trial
+    assert [(p.prober, p.node) for p in trial.new_connections] == [
+        ("tcp-new", "a"),
+        ("tcp-new-2", "b"),
+    ]
+    (span,) = trial.windows[0].fallback_routable or ()
+    assert span.met is not None
+    assert span.met.attempts == attempts
+
+
+def test_one_ready_pod_anywhere_keeps_a_cluster_policy_from_falling_back() -> None:
+    slices = [
+        s.endpoints(-100, (OLD, *READY), (OTHER, *READY)),
+        s.endpoints(20, (OLD, *FALLBACK), (OTHER, *READY)),
+    ]
+    seen = [_at_nodes(each, {OLD: "a", OTHER: "b"}) for each in slices]
+    told = s.recording([s.accepted()], seen, [s.deleted()])
+    (found,) = derive(_on_nodes(told, 2)).trial.windows
+    assert found.fallback_routable == ()
+
+
 def _on_nodes(told: Recording, count: int) -> Recording:
     facts = {**told.header.environment, "node_count": count}
     return replace(told, header=replace(told.header, environment=facts))

@@ -63,6 +63,7 @@ def prober(
     period_ms: float = PERIOD_MS,
     end_ms: float = 59_990,
     stretches: Sequence[tuple[float, float, int, int]] | None = None,
+    node: str | None = None,
 ) -> list[Observation]:
     """The runs and the summary; of ``stretches`` each is from, to (ms), every, missed."""
     attempts = [one for part in parts for one in part]
@@ -77,6 +78,7 @@ def prober(
         epoch_ns=s.ns(-10_000),
         patience_ns=1000 * NS_PER_MS,
         source="192.0.2.9",
+        node=node,
         attempts=len(attempts),
         missed_slots=missed,
         unfinished=sum(one.result is Result.UNFINISHED for one in attempts),

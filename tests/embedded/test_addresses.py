@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import socket
 from ipaddress import IPv4Network
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.embedded import slots
-from pytest_drainwatch.cluster.embedded.addresses import RANGE, SLOTS, Block, pod_range
+from pytest_drainwatch.cluster.embedded.addresses import (
+    MOST_NODES,
+    POD_RANGE,
+    RANGE,
+    SLOTS,
+    Block,
+    pod_range,
+)
 
 
 def test_every_slot_has_its_own_network_within_the_range() -> None:
@@ -22,10 +29,25 @@ def test_every_slot_has_its_own_network_within_the_range() -> None:
 
 def test_addresses_lie_in_the_network_and_differ() -> None:
     block = Block(slot=3)
-    addresses = {*block.sources, block.node}
-    assert len(addresses) == len(block.sources) + 1
+    nodes = [block.node_at(index) for index in range(MOST_NODES)]
+    addresses = {*block.sources, *nodes}
+    assert len(addresses) == len(block.sources) + MOST_NODES
+    assert len(block.sources) == 2 + MOST_NODES, "flows, UDP, and TCP at each node"
     assert addresses <= set(block.network.hosts())
     assert (block.link, str(block.node)) == ("dwh3", "198.18.0.56")
+    assert block.node == nodes[0]
+
+
+def test_nodes_are_told_apart_by_name() -> None:
+    names = [Block(slot=slot).node_name(index) for slot in (0, 1, 2, 12) for index in range(3)]
+    assert len(set(names)) == len(names)
+    assert names[:2] == ["dw-node-0", "dw-node-0-2"]
+
+
+@pytest.mark.parametrize("index", [-1, MOST_NODES])
+def test_node_out_of_range_is_refused(index: int) -> None:
+    with pytest.raises(ValueError, match="expected 0 to 4"):
+        Block(slot=0).node_at(index)
 
 
 @pytest.mark.parametrize("slot", [-1, SLOTS])
@@ -39,7 +61,9 @@ def test_link_names_fit_the_kernel() -> None:
 
 
 def test_nodes_have_pod_ranges_of_their_own() -> None:
-    assert not pod_range(0).overlaps(pod_range(1))
+    ranges = [pod_range(index) for index in range(MOST_NODES)]
+    assert not any(a.overlaps(b) for a, b in combinations(ranges, 2))
+    assert all(each.subnet_of(POD_RANGE) for each in ranges)
 
 
 class Machine:

@@ -64,8 +64,8 @@ def test_bad_sync_period_is_a_usage_error(period: str, capsys: pytest.CaptureFix
     [
         ([], ClusterSettings()),
         (
-            ["--proxy-mode=nftables", "--min-sync-period=10s"],
-            ClusterSettings(proxy_mode="nftables", min_sync_period_ms=10_000),
+            ["--proxy-mode=nftables", "--min-sync-period=10s", "--nodes=2"],
+            ClusterSettings(proxy_mode="nftables", min_sync_period_ms=10_000, nodes=2),
         ),
         (
             ["--dw-proxy-mode=ipvs", "--dw-kube-version=1.34"],
@@ -85,6 +85,16 @@ def test_up_asks_for_what_was_given(
     monkeypatch.setattr("pytest_drainwatch.cluster.embedded.cluster.start_embedded", start)
     assert run("cluster", "up", *words) == 3
     assert seen == [asked]
+
+
+@pytest.mark.parametrize("nodes", ["0", "two", "-1"])
+def test_bad_number_of_nodes_is_a_usage_error(
+    nodes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("cluster", "up", f"--nodes={nodes}")
+    assert caught.value.code == 2
+    assert "expected a whole number" in capsys.readouterr().err
 
 
 def test_no_verb_is_a_usage_error() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_drainwatch.cluster.embedded import preparation
+from pytest_drainwatch.cluster.embedded.addresses import Block
 from pytest_drainwatch.cluster.embedded.configuration import NodeConfiguration
 from pytest_drainwatch.cluster.embedded.layout import Layout
-from pytest_drainwatch.cluster.embedded.plan import Component, Gate, Plan, read_plan
+from pytest_drainwatch.cluster.embedded.plan import Component, Gate, NodePlan, Plan, read_plan
 
 CONFIGURATION = NodeConfiguration(
     layout=Layout(state=Path("/state"), logs=Path("/logs")),
@@ -25,6 +27,16 @@ CONFIGURATION = NodeConfiguration(
     cni_bin=Path("/usr/lib/cni"),
     restrict_oom=False,
     images=(Path("/cache/pause-1.tar"), Path("/cache/probe-2.tar")),
+)
+
+FURTHER = replace(
+    CONFIGURATION,
+    layout=CONFIGURATION.layout.of_node(1),
+    node_address="198.18.0.9",
+    node_name="dw-node-0-2",
+    pods="10.244.1.0/24",
+    api="198.18.0.8",
+    nodes=3,
 )
 
 
@@ -123,14 +135,48 @@ def test_plan_survives_its_file(tmp_path: Path) -> None:
         logs="/logs",
         link="dwh0",
         sources=("198.18.0.1/28",),
-        node_address="198.18.0.8/28",
-        node_name="dw-node-0",
-        service_range="10.96.0.0/16",
-        pod_range="10.244.0.0/24",
         cgroup="/drainwatch/one",
-        kept=("/state",),
-        volatile="",
-        components=CONFIGURATION.components(),
+        nodes=tuple(node_plan(index) for index in range(2)),
     )
     plan.write(tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == plan
+
+
+@pytest.mark.parametrize("text", ['{"components": []}', "[]", '{"sources": [], "nodes": [{}]}'])
+def test_a_plan_of_another_version_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(ValueError, match="no plan of this version"):
+        read_plan(tmp_path / "plan.json")
+
+
+def node_plan(index: int) -> NodePlan:
+    return preparation.node_plan(
+        CONFIGURATION.layout.of_node(index),
+        Block(slot=0),
+        index,
+        cgroup=f"/drainwatch/one/{index}",
+        kept=(Path("/state"),),
+        components=CONFIGURATION.components() if index == 0 else FURTHER.components(),
+        certificates=Path("/state/pki"),
+        nodes=3,
+    )
+
+
+def test_every_node_knows_the_way_to_the_pods_of_all_others() -> None:
+    plan = node_plan(1)
+    assert (plan.name, plan.address) == ("dw-node-0-2", "198.18.0.9/28")
+    assert plan.pod_range == "10.244.1.0/24"
+    assert plan.routes == (("10.244.0.0/24", "198.18.0.8"), ("10.244.2.0/24", "198.18.0.10"))
+    assert (node_plan(0).api, plan.api) == ("127.0.0.1", "198.18.0.8")
+
+
+def test_a_further_node_has_no_control_plane_and_waits_for_that_of_the_first() -> None:
+    names = {component.name for component in FURTHER.components()}
+    assert names == {"containerd", "kubelet", "kube-proxy", "import-pause-1", "import-probe-2"}
+    assert not node_plan(1).waits_for(Gate.ETCD)
+    assert node_plan(0).waits_for(Gate.ETCD)
+
+
+def test_only_a_cluster_of_several_nodes_says_how_many() -> None:
+    assert not any("nodes on one machine" in line for line in CONFIGURATION.deviations())
+    assert any(line.startswith("3 nodes on one machine") for line in FURTHER.deviations())

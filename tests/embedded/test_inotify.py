@@ -65,6 +65,14 @@ def test_other_starts_are_counted_that_have_not_taken_theirs(
         inotify.check(starting=2)
 
 
+def test_each_further_node_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inotify, "held", lambda: 100)
+    monkeypatch.setattr(inotify, "limit", lambda: 100 + inotify.cluster(2))
+    inotify.check(nodes=2)
+    with pytest.raises(ClusterError, match=f"a cluster takes {inotify.cluster(3)}"):
+        inotify.check(nodes=3)
+
+
 @pytest.mark.parametrize("v2", [True, False])
 def test_pods_take_some_where_containerd_watches_each_cgroup(
     v2: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

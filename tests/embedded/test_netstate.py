@@ -30,7 +30,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_an_empty_node(elsewhere: Path) -> None:
-    seen = netstate.look(elsewhere, "iptables", ["198.18.0.1", "198.18.0.2"])
+    seen = netstate.look(netstate.enter(elsewhere), "iptables", ["198.18.0.1", "198.18.0.2"])
     assert (seen.mode, seen.conntrack.problem, seen.rules.problem) == ("iptables", None, None)
     assert seen.conntrack.text == "", "what conntrack says beside its list is no entry"
     assert "KUBE" not in seen.rules.text
@@ -46,7 +46,7 @@ def test_only_what_the_addresses_opened(elsewhere: Path) -> None:
         )
         into = ["nsenter", f"--net=/proc/{elsewhere.read_text().strip()}/ns/net", "--"]
         subprocess.run([*into, *made.split()], check=True, capture_output=True)
-    said = netstate.look(elsewhere, "iptables", ["198.18.0.2"]).conntrack.text
+    said = netstate.look(netstate.enter(elsewhere), "iptables", ["198.18.0.2"]).conntrack.text
     (entry,) = filter(None, map(parse, said.splitlines()))
     assert (entry.src, entry.sport, entry.to, entry.to_port) == (
         "198.18.0.2", 5000, "10.244.0.2", 7002
@@ -63,7 +63,7 @@ def test_many_entries_are_all_read_whole(elsewhere: Path) -> None:
     )
     script = "; ".join(tell.format(port) for port in range(41_000, 41_060))
     subprocess.run([*into, "sh", "-c", script], check=True, capture_output=True)
-    answer = netstate.look(elsewhere, "iptables", ["198.18.0.1"]).conntrack
+    answer = netstate.look(netstate.enter(elsewhere), "iptables", ["198.18.0.1"]).conntrack
     assert answer.problem is None
     found = [parse(line) for line in answer.text.splitlines()]
     assert {entry.sport for entry in found if entry} == set(range(41_000, 41_060))
@@ -82,7 +82,7 @@ def test_a_listing_that_lacks_entries_is_no_list(
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    answer = netstate.look(tmp_path / "pid", "iptables", ["198.18.0.1"]).conntrack
+    answer = netstate.look(netstate.enter(tmp_path / "pid"), "iptables", ["198.18.0.1"]).conntrack
     assert answer.text == "udp 17 29 src=a dst=b\n"
     if problem is None:
         assert answer.problem is None
@@ -93,7 +93,7 @@ def test_a_listing_that_lacks_entries_is_no_list(
 
 
 def test_a_table_that_is_not_there(elsewhere: Path) -> None:
-    seen = netstate.look(elsewhere, "nftables", ["198.18.0.1"])
+    seen = netstate.look(netstate.enter(elsewhere), "nftables", ["198.18.0.1"])
     assert seen.rules.problem is not None
     assert "nft list table ip kube-proxy" in seen.rules.problem
     assert "No such file" in seen.rules.problem
@@ -101,14 +101,14 @@ def test_a_table_that_is_not_there(elsewhere: Path) -> None:
 
 
 def test_a_mode_whose_rules_are_not_read(elsewhere: Path) -> None:
-    seen = netstate.look(elsewhere, "ipvs", ["198.18.0.1"])
+    seen = netstate.look(netstate.enter(elsewhere), "ipvs", ["198.18.0.1"])
     assert seen.rules.problem is not None
     assert "ipvs" in seen.rules.problem
 
 
 def test_no_address_is_no_listing(elsewhere: Path) -> None:
     """An empty list of entries would say that there are none."""
-    assert netstate.look(elsewhere, "iptables", []).conntrack.problem is not None
+    assert netstate.look(netstate.enter(elsewhere), "iptables", []).conntrack.problem is not None
 
 
 @pytest.mark.parametrize("said", ["", "4194999\n"])
@@ -116,7 +116,7 @@ def test_a_node_that_is_gone(tmp_path: Path, said: str) -> None:
     pid = tmp_path / "node.pid"
     if said:
         pid.write_text(said)
-    seen = netstate.look(pid, "iptables", ["198.18.0.1"])
+    seen = netstate.look(netstate.enter(pid), "iptables", ["198.18.0.1"])
     assert seen.conntrack.problem is not None
     assert seen.rules.problem is not None
 
@@ -129,8 +129,8 @@ def test_programs_are_bounded_in_time_and_size(
     monkeypatch.setitem(netstate.RULES, "slow", ("sleep", "30"))
     monkeypatch.setitem(netstate.RULES, "endless", ("yes",))
     began = time.monotonic()
-    slow = netstate.look(elsewhere, "slow", ["198.18.0.1"]).rules
-    endless = netstate.look(elsewhere, "endless", ["198.18.0.1"]).rules
+    slow = netstate.look(netstate.enter(elsewhere), "slow", ["198.18.0.1"]).rules
+    endless = netstate.look(netstate.enter(elsewhere), "endless", ["198.18.0.1"]).rules
     assert time.monotonic() - began < 20
     assert slow.problem is not None
     assert "no end within 0.3 s" in slow.problem
@@ -141,6 +141,6 @@ def test_programs_are_bounded_in_time_and_size(
 
 def test_a_program_that_is_missing(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    seen = netstate.look(elsewhere, "iptables", ["198.18.0.1"])
+    seen = netstate.look(netstate.enter(elsewhere), "iptables", ["198.18.0.1"])
     assert seen.conntrack.problem is not None
     assert "cannot be run" in seen.conntrack.problem

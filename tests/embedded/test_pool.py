@@ -33,6 +33,10 @@ class Fake:
     kubeconfig: Path = Path("config")
     context: str | None = None
 
+    @property
+    def provider(self) -> str:
+        return self.facts().provider
+
     def facts(self) -> ClusterFacts:
         wanted = self.wanted
         return ClusterFacts(
@@ -40,6 +44,7 @@ class Fake:
             kube_version=wanted.kube_version,
             proxy_mode=wanted.proxy_mode,
             min_sync_period_ms=wanted.min_sync_period_ms,
+            nodes=wanted.nodes,
         )
 
     def check(self) -> None:
@@ -303,7 +308,10 @@ def test_a_period_that_nobody_names_is_the_modes_own() -> None:
     assert asked(ClusterNeeds(min_sync_period_ms=7)) == ("iptables", 7)
 
 
-KNOWN = ClusterNeeds(kube_version="1.37", proxy_mode=ProxyMode.NFTABLES, min_sync_period_ms=5)
+KNOWN = ClusterNeeds(
+    kube_version="1.37", proxy_mode=ProxyMode.NFTABLES, min_sync_period_ms=5, nodes=2
+)
+FACTS = {"kube_version": "1.37", "proxy_mode": "nftables", "min_sync_period_ms": 5, "nodes": 2}
 
 
 def given_cluster(**facts: Any) -> Cluster:
@@ -314,8 +322,7 @@ def given_cluster(**facts: Any) -> Cluster:
 
 
 def test_a_cluster_that_is_what_is_asked_is_taken() -> None:
-    facts = {"kube_version": "1.37", "proxy_mode": "nftables", "min_sync_period_ms": 5}
-    refuse(given_cluster(**facts), KNOWN)
+    refuse(given_cluster(**FACTS), KNOWN)
     refuse(given_cluster(), ANY)
 
 
@@ -326,15 +333,16 @@ def test_a_cluster_that_is_what_is_asked_is_taken() -> None:
         ({"proxy_mode": "iptables"}, "mode nftables, and cluster fake has iptables"),
         ({"min_sync_period_ms": 1000}, r"\(ms\) 5, and cluster fake has 1000"),
         ({"min_sync_period_ms": 0}, "has 0"),
+        ({"nodes": 3}, "nodes that take pods: 2, and cluster fake has 3.*no --dw-nodes"),
+        ({"nodes": None}, "does not say what it has"),
         ({"proxy_mode": None}, "does not say what it has.*no --dw-proxy-mode"),
     ],
 )
 def test_a_cluster_that_is_not_known_to_be_that_is_refused(
     change: dict[str, Any], said: str
 ) -> None:
-    facts = {"kube_version": "1.37", "proxy_mode": "nftables", "min_sync_period_ms": 5}
     with pytest.raises(ClusterError, match=said):
-        refuse(given_cluster(**(facts | change)), KNOWN)
+        refuse(given_cluster(**(FACTS | change)), KNOWN)
 
 
 def test_every_need_leads_to_one_existing_cluster() -> None:

@@ -41,14 +41,8 @@ def write_plan(layout: Layout) -> None:
         logs=str(layout.logs),
         link="dwh255",
         sources=(),
-        node_address="",
-        node_name="",
-        service_range="",
-        pod_range="",
         cgroup=f"/drainwatch/{layout.state.name}",
-        kept=("/state",),
-        volatile="",
-        components=(),
+        nodes=(),
     ).write(layout.plan)
 
 
@@ -169,11 +163,11 @@ def test_slow_start_says_what_is_missing(tmp_path: Path) -> None:
     layout.log("node").write_text("  0.010 s  etcd started\n")
     ready = {"type": "Ready", "reason": "KubeletNotReady", "message": "cni plugin not initialized"}
     node: dict[str, object] = {"status": {"conditions": [ready]}}
-    said = diagnosis.progress(layout, node, "[+]ping ok\n[-]etcd failed: reason withheld\n")
+    said = diagnosis.progress(layout, "n", node, "[+]ping ok\n[-]etcd failed: reason withheld\n")
     assert "cni plugin not initialized" in said
     assert "[-]etcd failed" in said
     assert "etcd started" in said
-    assert "has not registered" in diagnosis.progress(layout, None, "")
+    assert "node n has not registered" in diagnosis.progress(layout, "n", None, "")
 
 
 def test_state_that_cannot_be_written_is_named(

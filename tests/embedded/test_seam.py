@@ -41,14 +41,14 @@ def test_root_on_linux_means_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_provider()[0] == "embedded"
 
 
-def test_docker_and_kind_mean_kind_once_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docker_kind_and_pytest_kind_mean_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     as_user(0, monkeypatch)
     monkeypatch.setattr(cluster, "_docker_answers", lambda: True)
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(kind, "AVAILABLE", True)
+    monkeypatch.setattr(kind, "has_pytest_kind", lambda: True)
     assert choose_provider()[0] == "kind"
-    monkeypatch.setattr(kind, "AVAILABLE", False)
-    assert choose_provider()[0] == "embedded"
+    monkeypatch.setattr(kind, "has_pytest_kind", lambda: False)
+    assert choose_provider() == ("embedded", "root on Linux, no pytest-kind")
 
 
 def test_asked_for_is_taken_without_a_look() -> None:
@@ -77,7 +77,8 @@ def test_unknown_provider_lists_the_known() -> None:
         (ClusterSettings(min_sync_period_ms=-1), "expected 0 or more"),
         (ClusterSettings(min_sync_period_ms=0), "in mode iptables reads as its default of 1000"),
         (ClusterSettings(proxy_mode="nftables", min_sync_period_ms=0), "expected 1 or more"),
-        (ClusterSettings(provider="kind"), "not part of this release"),
+        (ClusterSettings(nodes=0), "0 nodes are asked for: expected 1 or more"),
+        (ClusterSettings(nodes=6), r"has 5 at most: expected 1 to 5 \(--dw-nodes\)"),
         (ClusterSettings(provider="existing", kubeconfig=Path("/none")), "no kubeconfig at /none"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_pod_that_does_not_run_has_no_seat() -> None:
     if not machine.filters_bridges():
         pytest.skip("this machine has no br_netfilter, which is looked at first")
     with pytest.raises(ClusterError, match="no process of pod no-such-uid runs in cluster c"):
-        seat.take("no-such-uid", node_pid=1, pods=RANGE, cluster="c")
+        seat.take("no-such-uid", nodes={RANGE: Path("pid")}, cluster="c")
 
 
 def test_where_replies_bypass_the_packet_filter_there_is_no_seat(
@@ -60,4 +60,4 @@ def test_where_replies_bypass_the_packet_filter_there_is_no_seat(
 ) -> None:
     monkeypatch.setattr(machine, "filters_bridges", lambda: False)
     with pytest.raises(ClusterError, match="modprobe br_netfilter"):
-        seat.take("any", node_pid=1, pods=RANGE, cluster="c")
+        seat.take("any", nodes={RANGE: Path("pid")}, cluster="c")

@@ -128,6 +128,19 @@ def test_another_process_is_waited_for_and_named(one_at_once: None) -> None:
     ]
 
 
+def test_a_short_wait_need_not_be_told(one_at_once: None) -> None:
+    with another() as process:
+        let_go(process, after_s=0.3)
+        with starts.STARTS.turn(refuse, told_after_s=60.0):
+            pass
+    said: list[str] = []
+    with another() as process:
+        let_go(process, after_s=0.5)
+        with starts.STARTS.turn(said.append, told_after_s=0.1):
+            pass
+    assert len(said) == 1
+
+
 def test_a_dead_one_counts_no_more(one_at_once: None) -> None:
     with another() as process:
         assert len(starts.STARTS.tickets()) == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +33,20 @@ def test_probers_need_no_flows_beside_them(tmp_path: Path) -> None:
     assert (other.subject, other.patience_ns, other.open_at_once) == ("udp-new", 300_000_000, 61)
 
 
+def test_probers_of_one_protocol_are_told_apart_by_number(tmp_path: Path) -> None:
+    further = {**TCP, "address": "127.0.0.2", "number": 2, "node": "b"}
+    first, second = parse(tmp_path, [{**TCP, "node": "a"}, further]).probers
+    assert (first.subject, first.node) == ("tcp-new", "a")
+    assert (second.subject, second.node) == ("tcp-new-2", "b")
+
+
 @pytest.mark.parametrize(
     ("probers", "named"),
     [
         ({}, "probers is {}"),
         ([7], r"probers\[0\] is 7; expected an object"),
         ([{**TCP, "proto": "sctp"}], r"probers\[0\].proto is 'sctp'; expected tcp or udp"),
-        ([TCP, TCP], "tcp, tcp; expected one per proto"),
+        ([TCP, TCP], "tcp-new, tcp-new; expected one per proto and number"),
         ([{**TCP, "address": "localhost"}], r"probers\[0\].address is 'localhost'"),
         ([{**TCP, "port": 0}], r"probers\[0\].port is 0"),
         ([{**TCP, "interval_ns": 999_999}], "interval_ns is 999999"),
@@ -53,6 +62,8 @@ def test_probers_need_no_flows_beside_them(tmp_path: Path) -> None:
         ([{**TCP, "address": "224.0.0.1"}], "multicast"),
         ([{**TCP, "address": "::ffff:10.0.0.1"}], "IPv4 in IPv6"),
         ([{**TCP, "address": "::1", "source_address": "::2%lo"}], "source_address is '::2%lo'"),
+        ([{**TCP, "number": 0}], r"probers\[0\].number is 0"),
+        ([{**TCP, "node": ""}], r"probers\[0\].node is ''; expected a text or null"),
         ([{**TCP, "pace": 1}], "unknown field 'pace'"),
         ([{"proto": "tcp"}], "lacks address, interval_ns, port"),
         ([], "neither tcp nor udp nor a prober"),
@@ -159,6 +170,38 @@ def test_a_port_that_is_held_is_passed_over_or_named(
             ports._next = 0
             ports.bind(sock, "127.0.0.1")
             assert sock.getsockname()[1] != taken
+
+
+class Held:
+    """A socket for which only some ports are free."""
+
+    def __init__(self, free: Callable[[int], bool]) -> None:
+        self.free, self.port = free, 0
+
+    def bind(self, address: tuple[str, int]) -> None:
+        if not self.free(address[1]):
+            raise OSError(errno.EADDRINUSE, "in use")
+        self.port = address[1]
+
+
+@pytest.mark.parametrize("block", [1, 63, 64, 65, 2000, 18_000])
+def test_a_block_of_held_ports_is_leapt_over(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the trial before this one left in TIME_WAIT."""
+    monkeypatch.setattr(PORT_RANGE, lambda: (30_000, 59_999))
+    ports, sock = SourcePorts(), Held(lambda port: port >= 40_000 + block)
+    ports._next = 10_000
+    ports.bind(sock, "127.0.0.1")  # type: ignore[arg-type]
+    assert sock.port >= 40_000 + block
+    assert sock.port - 40_000 < max(2 * block + 1, 64 * 3)
+    ports.bind(sock, "127.0.0.1")  # type: ignore[arg-type]
+    skipped = sock.port - 1 - 40_000
+    assert ports.round_ns(1000) == (30_000 - skipped) * 1000, "held or skipped: it is shorter"
+
+
+def test_where_none_is_free_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PORT_RANGE, lambda: (30_000, 59_999))
+    with pytest.raises(OSError, match="in use"):
+        SourcePorts().bind(Held(lambda port: False), "127.0.0.1")  # type: ignore[arg-type]
 
 
 def test_how_long_until_a_port_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from pytest_drainwatch.core.probing.result import Result
 from tests.loopback.rig import Agent, Part
 
 SUMMARY = {
-    "proto", "period_ns", "epoch_ns", "patience_ns", "source", "ports_round_ns", "attempts",
+    "proto", "address", "node", "period_ns", "epoch_ns", "patience_ns", "source",
+    "ports_round_ns", "attempts",
     "missed_slots", "unfinished", "late_p50_ns", "late_p99_ns", "late_max_ns", "stretches",
 }  # fmt: skip
 

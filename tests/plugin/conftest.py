@@ -64,7 +64,7 @@ def measured(request, monkeypatch):
         write_atomic(folder / "report.json", report.dumps(judged))
         return conductor.Trial(scenario=asked, report=judged, folder=folder)
     @contextmanager
-    def prepare(cluster, asked, *, folder, keep, progress, test, repeat):
+    def prepare(cluster, asked, *, folder, keep, progress, test, repeat, placement):
         yield SimpleNamespace(asked=asked, folder=folder, failed=False)
     @contextmanager
     def as_it_is(given):

@@ -311,7 +311,8 @@ from pytest_drainwatch.fixtures import dw_cluster
 def reached(monkeypatch):
     facts = ClusterFacts(provider="existing", proxy_mode="iptables", min_sync_period_ms=1000)
     found = SimpleNamespace(
-        name="theirs", facts=lambda: facts, check=lambda: None, close=lambda: None,
+        name="theirs", provider="existing", facts=lambda: facts, check=lambda: None,
+        close=lambda: None,
         kubeconfig=Path("missing"), context=None,
     )
     monkeypatch.setattr(pool, "open_cluster", lambda *_, **__: found)

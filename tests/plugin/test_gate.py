@@ -9,6 +9,7 @@ import pytest
 
 from pytest_drainwatch.telling.gate import in_our_words
 
+WITH_WORKERS = pytest.param(["-n2"], marks=pytest.mark.slow)
 ONE = """
 import pytest
 from pytest_drainwatch import App, Behavior, Scenario
@@ -27,7 +28,7 @@ def baseline(suite: pytest.Pytester) -> Path:
     return run
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+@pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 def test_a_run_that_is_as_good_passes(
     suite: pytest.Pytester, baseline: Path, workers: list[str]
 ) -> None:
@@ -125,7 +126,7 @@ def test_what_cannot_be_compared_is_no_pass(suite: pytest.Pytester, baseline: Pa
     assert never.ret == 0
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+@pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 def test_a_condition_that_may_differ_is_named_and_shown(
     suite: pytest.Pytester, baseline: Path, workers: list[str]
 ) -> None:
@@ -161,7 +162,7 @@ def test_it(trial): pass
 STRICT = "--dw-fail-on=regression,insufficient-evidence"
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+@pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 @pytest.mark.parametrize("tests", [NOTHING, "def test_it(): pass"], ids=["skipped", "none"])
 def test_a_run_that_measured_nothing_does_not_pass_the_gate(
     suite: pytest.Pytester, baseline: Path, tests: str, workers: list[str]

@@ -52,6 +52,9 @@ def test_a_report_has_its_three_parts() -> None:
     assert parts == ["SUMMARY", "TIMELINE", "FLOWS"]
     rows = [" ".join(line.split()) for line in lines]
     assert "trigger -> sigterm 40 ms" in rows
+    (accepted,) = [row for row in rows if row.startswith("trigger -> accepted")]
+    (effective,) = [row for row in rows if row.startswith("trigger -> effective")]
+    assert "not measured" not in accepted + effective
     assert "sigterm before last flow terminal yes" in rows
     assert any("tcp-0001  target  drained-clean-close  announced-fin" in line for line in lines)
     assert any("sigterm_received" in line for line in lines)

@@ -13,9 +13,12 @@ SLOTS = 256
 POD_RANGE = IPv4Network("10.244.0.0/16")
 SERVICE_RANGE = IPv4Network("10.96.0.0/16")
 
+MOST_NODES = 5
+
 _FIRST_SOURCE = 1
-_SOURCES = 6
-_FIRST_NODE = 8
+# One for the flows, one for a prober of UDP, and one for a prober at each node.
+_SOURCES = 2 + MOST_NODES
+_FIRST_NODE = _FIRST_SOURCE + _SOURCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +45,22 @@ class Block:
 
     @property
     def node(self) -> IPv4Address:
-        return self.network.network_address + _FIRST_NODE
+        """The first node's, which has the control plane."""
+        return self.node_at(0)
+
+    def node_at(self, index: int) -> IPv4Address:
+        """The address of node *index*, from 0."""
+        if not 0 <= index < MOST_NODES:
+            raise ValueError(f"node is {index}: expected 0 to {MOST_NODES - 1}")
+        return self.network.network_address + _FIRST_NODE + index
+
+    def node_name(self, index: int) -> str:
+        """The host name of node *index*, which is its name in Kubernetes."""
+        return f"dw-node-{self.slot}" + (f"-{index + 1}" if index else "")
 
     @property
     def link(self) -> str:
-        """Name of the host's end of the pair that leads to the node."""
+        """Name of the host's end of the pair that leads to the nodes."""
         return f"dwh{self.slot}"
 
 

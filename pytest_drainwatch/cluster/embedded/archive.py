@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import platform
 import re
 import tarfile
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from pytest_drainwatch.cluster import ClusterError
 
 _BLOBS = "blobs/sha256"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -70,7 +74,8 @@ def normalise(source: BinaryIO, target: Path, *, dropped: str) -> None:
         tarfile.open(fileobj=source, mode="r:") as old,
         tarfile.open(target, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
-        for entry in sorted(old.getmembers(), key=lambda member: member.name):
+        # A hard link must come after the file that it names.
+        for entry in sorted(old.getmembers(), key=lambda member: (member.islnk(), member.name)):
             name = entry.name.removeprefix("./")
             # Device nodes are the runtime's business.
             if re.match(dropped, name) or entry.isdev():
@@ -82,13 +87,23 @@ def normalise(source: BinaryIO, target: Path, *, dropped: str) -> None:
 
 
 def image_config(
-    digests: Iterable[str], *, entrypoint: Sequence[str], environment: Sequence[str] = ()
+    digests: Iterable[str],
+    *,
+    entrypoint: Sequence[str],
+    environment: Sequence[str] = (),
+    stop_signal: str | None = None,
 ) -> bytes:
-    """The image's configuration; its digest is the image's identity."""
+    """The image's configuration; its digest is the image's identity.
+
+    Args:
+        stop_signal: what a container is sent to end it, such as `SIGQUIT`; `None` leaves it to
+            the runtime, which sends SIGTERM.
+    """
+    config = {"Entrypoint": list(entrypoint), "Env": list(environment)}
     document: dict[str, Any] = {
         "architecture": architecture(),
         "os": "linux",
-        "config": {"Entrypoint": list(entrypoint), "Env": list(environment)},
+        "config": config | ({"StopSignal": stop_signal} if stop_signal else {}),
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
     }
     return _json(document)
@@ -149,6 +164,33 @@ def write_archive(
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
+
+
+def reference_of(archive: Path) -> str:
+    """The reference of the one image in *archive*, which may be of `docker save`.
+
+    Raises:
+        ClusterError: it is no image archive, or has no name, or several.
+    """
+    try:
+        with tarfile.open(archive) as tar:
+            member = tar.extractfile("manifest.json")
+            names = [name for image in json.load(member) for name in image["RepoTags"] or ()]  # type: ignore[arg-type]
+    except (
+        *(OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError),
+        *(KeyError, TypeError, ValueError, AttributeError),
+    ) as error:
+        why = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ClusterError(
+            f"{archive} is no image archive: {why}. Expected one as `docker save` writes it."
+            f" Try: docker save -o {archive} NAME:TAG"
+        ) from error
+    if len(names) != 1:
+        raise ClusterError(
+            f"{archive} has {len(names)} image names: expected one. Try:"
+            f" docker save -o {archive} NAME:TAG"
+        )
+    return str(names[0])
 
 
 def _described(content: bytes, kind: str) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from pytest_drainwatch.cluster import (
@@ -22,17 +22,19 @@ from pytest_drainwatch.cluster.embedded import (
     cgroups,
     diagnosis,
     inotify,
+    kill,
     machine,
     netstate,
     readiness,
     records,
-    runtime,
     seat,
     slots,
     starts,
 )
-from pytest_drainwatch.cluster.embedded.addresses import Block, pod_range
+from pytest_drainwatch.cluster.embedded.addresses import Block
+from pytest_drainwatch.cluster.embedded.archive import reference_of
 from pytest_drainwatch.cluster.embedded.binary import find_binary
+from pytest_drainwatch.cluster.embedded.configuration import NodeConfiguration
 from pytest_drainwatch.cluster.embedded.directories import writing_to_cache, writing_to_state
 from pytest_drainwatch.cluster.embedded.image import (
     Image,
@@ -43,7 +45,8 @@ from pytest_drainwatch.cluster.embedded.image import (
 )
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.lifeline import Lifeline
-from pytest_drainwatch.cluster.embedded.preparation import node_name, prepare
+from pytest_drainwatch.cluster.embedded.loading import Loaded
+from pytest_drainwatch.cluster.embedded.preparation import prepare
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
 from pytest_drainwatch.cluster.embedded.store import begin_from, image_store
 from pytest_drainwatch.cluster.network import NodeNetwork
@@ -63,11 +66,11 @@ class EmbeddedCluster:
         settings: ClusterSettings,
         layout: Layout,
         block: Block,
+        nodes: Sequence[NodeConfiguration],
         lifeline: Lifeline,
         *,
         why: str,
         log: Log,
-        deviations: tuple[str, ...],
         images: Sequence[Image],
         has_base: bool,
     ) -> None:
@@ -76,12 +79,11 @@ class EmbeddedCluster:
         self.layout = layout
         self._settings = settings
         self._block = block
+        self._nodes = nodes
         self._lifeline = lifeline
         self._log = log
-        self._deviations = deviations
-        self._images = images
         self._has_base = has_base
-        self._loaded: set[str] = set()
+        self._images = Loaded([node.layout for node in nodes], images, self.check)
         self._whole: readiness.Whole | None = None
 
     @property
@@ -99,6 +101,10 @@ class EmbeddedCluster:
         return str(self._block.node)
 
     @property
+    def node_addresses(self) -> Mapping[str, str]:
+        return {node.node_name: node.node_address for node in self._nodes}
+
+    @property
     def source_addresses(self) -> tuple[str, ...]:
         return tuple(str(source) for source in self._block.sources)
 
@@ -110,10 +116,10 @@ class EmbeddedCluster:
     def ensure_probe_image(self) -> str:
         with writing_to_cache():
             image = probe_image(self._log, thin=self._has_base)
-        if image.reference not in self._loaded:
-            self._load(image)
-            self._loaded.add(image.reference)
-        return image.reference
+        return self._images.ensure(image)
+
+    def load_image(self, archive: Path) -> str:
+        return self._images.ensure(Image(reference=reference_of(archive), archive=archive))
 
     def agent_command(self, argv: Sequence[str]) -> list[str]:
         # The host's end of the link is in this process's own network namespace.
@@ -121,8 +127,12 @@ class EmbeddedCluster:
 
     def enter_pod(self, uid: str) -> Seat:
         self.check()
-        node_pid = int(self.layout.node_pid.read_text())
-        return seat.take(uid, node_pid=node_pid, pods=pod_range(0), cluster=self.name)
+        nodes = {IPv4Network(node.pods): node.layout.node_pid for node in self._nodes}
+        return seat.take(uid, nodes=nodes, cluster=self.name)
+
+    def killer(self, uid: str, container_id: str) -> Callable[[], None]:
+        self.check()
+        return kill.find(uid, container_id, cluster=self.name)
 
     def facts(self) -> ClusterFacts:
         return ClusterFacts(
@@ -130,18 +140,32 @@ class EmbeddedCluster:
             kube_version=self.whole.kube_version,
             proxy_mode=self._settings.proxy_mode,
             min_sync_period_ms=self._settings.min_sync_period_ms,
+            nodes=len(self._nodes),
             cgroup=cgroups.flavour(cgroups.hierarchies()),
-            deviations=self._deviations,
+            deviations=self._nodes[0].deviations(),
         )
 
-    def node_network(self, sources: Collection[str]) -> NodeNetwork | None:
-        return netstate.look(self.layout.node_pid, self._settings.proxy_mode, sources)
+    def node_network(self, sources: Collection[str], node: str | None = None) -> NodeNetwork | None:
+        named = {each.node_name: each for each in self._nodes}
+        asked = self._entered_by(sources) if node is None else named.get(node)
+        if asked is None:
+            return None
+        into = netstate.enter(asked.layout.node_pid)
+        return netstate.look(into, self._settings.proxy_mode, sources)
+
+    def _entered_by(self, sources: Collection[str]) -> NodeConfiguration:
+        """Where what they open meets kube-proxy's rules: a pod's on its own node."""
+        addresses = [IPv4Address(each) for each in sources]
+        for node in self._nodes:
+            if any(each in IPv4Network(node.pods) for each in addresses):
+                return node
+        return self._nodes[0]
 
     def check(self) -> None:
-        if self.layout.ended.exists() or not self._lifeline.alive:
-            raise ClusterError(
-                f"cluster {self.name} has died: {diagnosis.cause_of_death(self.layout)}"
-            )
+        ended = [node.layout for node in self._nodes if node.layout.ended.exists()]
+        if ended or not self._lifeline.alive:
+            cause = diagnosis.cause_of_death(ended[0] if ended else self.layout)
+            raise ClusterError(f"cluster {self.name} has died: {cause}")
 
     def close(self) -> None:
         if not self._lifeline.end():
@@ -156,7 +180,7 @@ class EmbeddedCluster:
         self._lifeline.detach()
 
     def wait_whole(self, timeout_s: float) -> None:
-        """Wait until the node is Ready, takes pods, and has the images it was started with.
+        """Wait until the nodes are Ready, take pods, and have the images they were started with.
 
         Raises:
             ClusterError: a component died, or the time is up.
@@ -165,38 +189,16 @@ class EmbeddedCluster:
             self.name,
             self.layout,
             address=self.node_address,
-            node_name=node_name(self._block),
-            has_images=self._has_images,
+            node_names=[node.node_name for node in self._nodes],
+            has_images=self._images.started,
             check=self.check,
             timeout_s=timeout_s,
         )
-        self._loaded.update(image.reference for image in self._images)
+        those = "node" if len(self._nodes) == 1 else f"{len(self._nodes)} nodes"
         self._log(
-            f"cluster {self.name}: node Ready after {whole.ready_s:.1f} s,"
+            f"cluster {self.name}: {those} Ready after {whole.ready_s:.1f} s,"
             f" takes pods after {whole.whole_s:.1f} s"
         )
-
-    def _has_images(self) -> bool:
-        jobs = (runtime.import_name(image.archive) for image in self._images)
-        return all((self.layout.done / job).exists() for job in jobs)
-
-    def _load(self, image: Image) -> None:
-        self.check()
-        # containerd's socket lies in the node's private /run; this is the way in.
-        socket = f"/proc/{self.layout.node_pid.read_text()}/root{runtime.SOCKET}"
-        done = subprocess.run(
-            runtime.import_command(socket, image.archive),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            self.check()
-            raise ClusterError(
-                f"containerd did not take {image.archive}: {done.stderr.strip()}."
-                " Expected a whole image archive; delete the file to have it made again."
-                f" Whole log: {self.layout.log('containerd')}"
-            )
 
 
 def start_embedded(
@@ -228,7 +230,7 @@ def start_embedded(
     with ExitStack() as stack:
         with writing_to_state():
             starting = stack.enter_context(starts.STARTS.turn(log))
-        inotify.check(starting)
+        inotify.check(starting, settings.nodes)
         layout, lock = records.new_layout(name, logs_dir)
         with writing_to_state():
             cluster = _launch(name, settings, layout, lock, binary, pause, store, why=why, log=log)
@@ -259,11 +261,12 @@ def _launch(
     try:
         slot = slots.acquire()
         locks.append(slot.lock)
-        has_base = store is not None and begin_from(store, layout)
+        layouts = [layout.of_node(index) for index in range(settings.nodes)]
+        has_base = store is not None and all(begin_from(store, each) for each in layouts)
         # The probe comes along if it is at hand: while the node starts, there is time for it.
         images = (*([] if has_base else [pause]), *probe_image_if_cached(thin=has_base))
         archives = tuple(image.archive for image in images)
-        configuration = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
+        nodes = prepare(name, layout, slot.block, settings, binary=binary, images=archives)
         lifeline = Lifeline(layout, locks)
     except BaseException:
         layout.remove_state()
@@ -277,10 +280,10 @@ def _launch(
         settings,
         layout,
         slot.block,
+        nodes,
         lifeline,
         why=why,
         log=log,
-        deviations=configuration.deviations(),
         images=images,
         has_base=has_base,
     )
@@ -297,4 +300,5 @@ def _record(cluster: EmbeddedCluster, settings: ClusterSettings) -> None:
         node_address=cluster.node_address,
         kubeconfig=str(cluster.kubeconfig),
         logs=str(cluster.layout.logs),
+        nodes=settings.nodes,
     ).write(cluster.layout)

@@ -27,10 +27,13 @@ class NodeConfiguration:
     """What the files and flags are made from.
 
     Attributes:
+        layout: this node's own files.
         binary: the kubenode binary.
         node_address, node_name: of this node.
         pods: this node's pod range.
-        cgroup: the cluster's cgroup root.
+        cgroup: this node's cgroup root.
+        api: where the API server answers; None: on this node, which has the control plane.
+        nodes: how many the cluster has.
         proxy_mode, min_sync_period_ms: see `ClusterSettings`.
         cni_bin: folder of the CNI plugins.
         restrict_oom: this machine lacks CAP_SYS_RESOURCE (FACTS M4).
@@ -48,37 +51,52 @@ class NodeConfiguration:
     min_sync_period_ms: int
     cni_bin: Path
     restrict_oom: bool
+    api: str | None = None
+    nodes: int = 1
     filters_bridges: bool = True
     images: tuple[Path, ...] = ()
 
     def components(self) -> tuple[Component, ...]:
         """Every process of the node in the order of its start."""
+        containerd = Component(
+            name="containerd",
+            argv=("containerd", "--config", str(self.layout.config / "containerd.toml")),
+        )
+        imports = (
+            Component(
+                name=runtime.import_name(archive),
+                argv=runtime.import_command(runtime.SOCKET, archive),
+                # Not earlier: while the API server starts, it needs every core.
+                gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
+                passing=True,
+            )
+            for archive in self.images
+        )
+        kubelet = Component(
+            name="kubelet",
+            argv=self._kubenode("kubelet", *self._kubelet()),
+            gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
+        )
+        proxy = Component(
+            name="kube-proxy",
+            argv=self._kubenode(
+                "kube-proxy",
+                f"--config={self.layout.config / 'kube-proxy.json'}",
+            ),
+            gates=(Gate.API_READY,),
+        )
+        if self.api is not None:
+            return containerd, *imports, kubelet, proxy
         return (
             Component(name="etcd", argv=self._kubenode("etcd", *self._etcd())),
-            Component(
-                name="containerd",
-                argv=("containerd", "--config", str(self.layout.config / "containerd.toml")),
-            ),
-            *(
-                Component(
-                    name=runtime.import_name(archive),
-                    argv=runtime.import_command(runtime.SOCKET, archive),
-                    # Not earlier: while the API server starts, it needs every core.
-                    gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
-                    passing=True,
-                )
-                for archive in self.images
-            ),
+            containerd,
+            *imports,
             Component(
                 name="kube-apiserver",
                 argv=self._kubenode("kube-apiserver", *self._apiserver()),
                 gates=(Gate.ETCD,),
             ),
-            Component(
-                name="kubelet",
-                argv=self._kubenode("kubelet", *self._kubelet()),
-                gates=(Gate.API_ANSWERS, Gate.CONTAINERD),
-            ),
+            kubelet,
             Component(
                 name="kube-controller-manager",
                 argv=self._kubenode("kube-controller-manager", *self._controller_manager()),
@@ -89,14 +107,7 @@ class NodeConfiguration:
                 argv=self._kubenode("kube-scheduler", *self._scheduler()),
                 gates=(Gate.API_READY,),
             ),
-            Component(
-                name="kube-proxy",
-                argv=self._kubenode(
-                    "kube-proxy",
-                    f"--config={self.layout.config / 'kube-proxy.json'}",
-                ),
-                gates=(Gate.API_READY,),
-            ),
+            proxy,
         )
 
     def files(self) -> dict[str, str]:
@@ -130,6 +141,15 @@ class NodeConfiguration:
         if self.min_sync_period_ms != default_ms:
             named.append(
                 f"kube-proxy: minSyncPeriod {self.min_sync_period_ms} ms, not {default_ms} ms"
+            )
+        if self.nodes > 1:
+            named.append(
+                f"{self.nodes} nodes on one machine: each says that it has all of the machine's"
+                " CPU and memory, and a bridge in a network namespace of its own joins them"
+            )
+            named.append(
+                "pods reach those of other nodes by static routes, unmasqueraded, as in kind;"
+                " the node with the control plane takes pods as well"
             )
         if not self.filters_bridges:
             named.append("bridged packets bypass the packet filter (no br_netfilter here)")

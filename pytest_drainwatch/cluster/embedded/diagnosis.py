@@ -50,15 +50,15 @@ def _inotify(layout: Layout, component: str) -> str:
     return ""
 
 
-def progress(layout: Layout, node: dict[str, object] | None, readyz: str) -> str:
-    """How far a node got that did not become Ready in time."""
+def progress(layout: Layout, name: str, node: dict[str, object] | None, readyz: str) -> str:
+    """How far the node *name* got, which did not become Ready in time."""
     condition = next(
         (
-            f"the node says: {entry.get('reason')}: {entry.get('message')}"
+            f"node {name} says: {entry.get('reason')}: {entry.get('message')}"
             for entry in conditions(node)
             if entry.get("type") == "Ready"
         ),
-        "the node has not registered",
+        f"node {name} has not registered",
     )
     failing = [line for line in readyz.splitlines() if line.startswith("[-]")]
     answers = "; ".join(failing) or ("the API server is ready" if readyz else "it does not answer")

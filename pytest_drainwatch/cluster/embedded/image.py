@@ -1,4 +1,4 @@
-"""The two images a cluster needs: the pod's pause program and the probe."""
+"""The images a cluster needs, the pod's pause program and the probe, and others of packages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ from pytest_drainwatch.cluster.embedded.archive import (
     write_archive,
 )
 from pytest_drainwatch.cluster.embedded.binary import find_pause
-from pytest_drainwatch.cluster.embedded.directories import cache_dir
-from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem, root_filesystem
+from pytest_drainwatch.cluster.embedded.directories import cache_dir, writing_to_cache
+from pytest_drainwatch.cluster.embedded.rootfs import (
+    Recipe,
+    cached_root_filesystem,
+    root_filesystem,
+)
 
 _REPOSITORY = "docker.io/drainwatch/probe"
 _BASE_REPOSITORY = "docker.io/drainwatch/base"
 _ARCHIVES_KEPT = 4
 _SCRATCH = ".build-"
 _ABANDONED_S = 3600.0
+_ENVIRONMENT = ("PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8")
 _PROBE = ["/usr/bin/python3", "-u", "/probe.py"]
 _AGENT_ROOT = "opt/drainwatch"
 _AGENT_PARTS = ("__init__.py", "core", "flows")
@@ -75,6 +80,25 @@ def probe_image_if_cached(*, thin: bool) -> tuple[Image, ...]:
         return ()  # who needs it will hear why
 
 
+def package_image(name: str, recipe: Recipe, log: Log, *, stop_signal: str | None = None) -> Image:
+    """An image of the distribution's packages and nothing else; a pod says what runs in it.
+
+    Args:
+        name: a repository without a tag; the tag is the content's.
+        recipe: which packages.
+        log: takes progress.
+        stop_signal: see `image_config`.
+
+    Raises:
+        ClusterError: the packages can't be had.
+    """
+    with writing_to_cache():
+        base = root_filesystem(log, recipe)
+        return _image(
+            name, [base], entrypoint=[], environment=_ENVIRONMENT, stop_signal=stop_signal
+        )
+
+
 def _probe_image(base: Layer, *, thin: bool) -> Image:
     content = layer_bytes(_probe_files(_probe_source(), Path(pytest_drainwatch.__file__).parent))
     return _image(
@@ -95,8 +119,9 @@ def _image(
     parts: Sequence[Layer | bytes],
     *,
     entrypoint: list[str],
-    environment: list[str],
+    environment: Sequence[str],
     omitted: Sequence[Layer] = (),
+    stop_signal: str | None = None,
 ) -> Image:
     folder = cache_dir() / "images"
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +129,9 @@ def _image(
     with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
         layers = [_as_layer(part, Path(scratch)) for part in parts]
         digests = [layer.digest for layer in layers]
-        config = image_config(digests, entrypoint=entrypoint, environment=environment)
+        config = image_config(
+            digests, entrypoint=entrypoint, environment=environment, stop_signal=stop_signal
+        )
         identity = hashlib.sha256(config).hexdigest()[:12]
         # A name without a tag gets its content's: another probe is another image.
         reference = name if ":" in name else f"{name}:{identity}"

@@ -16,15 +16,17 @@ from pytest_drainwatch.cluster import ClusterError
 # kube-controller-manager, kube-proxy and containerd. On v2 containerd has one more for each
 # running container (not measured): of three pods there are six, with their sandboxes.
 COMPONENTS, PODS_ON_V2 = 12, 6
+OF_A_FURTHER_NODE = 8  # kubelet, kube-proxy and containerd
 _V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 SYSCTL = "fs.inotify.max_user_instances"
 REMEDY = f"sudo sysctl {SYSCTL}=512"
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
-def cluster() -> int:
-    """How many one cluster takes."""
-    return COMPONENTS + (PODS_ON_V2 if _V2.exists() else 0)
+def cluster(nodes: int = 1) -> int:
+    """How many one cluster of so many nodes takes."""
+    pods = PODS_ON_V2 if _V2.exists() else 0
+    return COMPONENTS + OF_A_FURTHER_NODE * (nodes - 1) + pods
 
 
 def limit() -> int | None:
@@ -52,14 +54,14 @@ def of_process(process: Path) -> int:
     return sum(map(_is_inotify, (process / "fd").iterdir()))
 
 
-def check(starting: int = 0) -> None:
+def check(starting: int = 0, nodes: int = 1) -> None:
     """Raise ClusterError unless this user may have as many as one more cluster takes.
 
     *starting* others are about to take theirs; what they have already is counted twice, so
     the last few of a machine may be refused where they would just have fitted.
     """
     most, now = limit(), held()
-    needed = (takes := cluster()) * (1 + starting)
+    needed = (takes := cluster(nodes)) + cluster() * starting
     if most is not None and now + needed > most:
         beside = f", with {starting} more being started" if starting else ""
         raise ClusterError(

@@ -20,6 +20,13 @@ class Layout:
     state: Path
     logs: Path
 
+    def of_node(self, index: int) -> Layout:
+        """The files of node *index* alone; the first one's are beside the cluster's own."""
+        if index == 0:
+            return self
+        name = f"node-{index + 1}"
+        return Layout(state=self.state / name, logs=self.logs / name)
+
     @property
     def lock(self) -> Path:
         """Held by flock as long as anything of this cluster lives."""
@@ -31,7 +38,7 @@ class Layout:
 
     @property
     def node_pid(self) -> Path:
-        """The process id, on the host, of the node's PID 1."""
+        """The process id, on the host, of the node's PID 1; there since it was forked."""
         return self.state / "node.pid"
 
     @property
@@ -67,6 +74,11 @@ class Layout:
     def ended(self) -> Path:
         """Written by the reaper if the node ended unasked."""
         return self.logs / "ended.json"
+
+    def make(self) -> None:
+        """Make the folders. Raises OSError."""
+        for folder in (self.pki, self.config / "cni", self.logs, self.done):
+            folder.mkdir(parents=True, exist_ok=True)
 
     def remove_state(self) -> None:
         """Remove the state folder, the lock last: until then nobody takes it for a leftover."""

@@ -1,4 +1,4 @@
-"""Looking into the node's network namespace: conntrack and kube-proxy's rules.
+"""Looking into a node's network namespace: conntrack and kube-proxy's rules.
 
 Each look runs two or three small programs in it. They are bounded in time and in what
 they may say, and change nothing.
@@ -31,26 +31,26 @@ RULES = {
 }
 
 
-def look(node_pid: Path, proxy_mode: str, sources: Collection[str]) -> NodeNetwork:
+def look(into: Sequence[str], proxy_mode: str, sources: Collection[str]) -> NodeNetwork:
     """Look once. What could not be read is told in the answer's ``problem``.
 
     Args:
-        node_pid: the file that holds the process id of the node's PID 1.
+        into: the words before a command that make it run in the node's network namespace.
         proxy_mode: kube-proxy's mode.
         sources: list only connections that these addresses opened.
     """
-    into = _enter(node_pid)
     rules = RULES.get(proxy_mode)
     return NodeNetwork(
         conntrack=_joined([_connections(into, source) for source in sources]),
         mode=proxy_mode,
-        rules=_ask([*into, *rules]).answer
+        rules=_ask(into, rules).answer
         if rules
         else _nothing(f"kube-proxy's rules in {proxy_mode} mode are not read yet"),
     )
 
 
-def _enter(node_pid: Path) -> list[str]:
+def enter(node_pid: Path) -> list[str]:
+    """The words that lead into the node whose PID 1 has its process id in that file."""
     try:
         pid = node_pid.read_text().strip()
     except OSError:
@@ -65,7 +65,7 @@ class _Said(NamedTuple):
 
 def _connections(into: Sequence[str], source: str) -> Answer:
     """What ``source`` opened. A listing that lacks entries tells of none that one is absent."""
-    answer, beside = _ask([*into, "conntrack", "-L", "-s", source, "-o", "id"])
+    answer, beside = _ask(into, ["conntrack", "-L", "-s", source, "-o", "id"])
     if answer.problem is not None:
         return answer
     lines = sum(bool(line.strip()) for line in answer.text.splitlines())
@@ -76,7 +76,8 @@ def _connections(into: Sequence[str], source: str) -> Answer:
     return replace(answer, problem=f"listing incomplete: {lines} entries read of {whole}")
 
 
-def _ask(command: Sequence[str]) -> _Said:
+def _ask(into: Sequence[str], program: Sequence[str]) -> _Said:
+    command = [*into, *program]
     asked_ns = time.monotonic_ns()
     try:
         with (
@@ -109,7 +110,7 @@ def _ask(command: Sequence[str]) -> _Said:
             if status < 0
             else errors[-200:].strip()
         )
-        problem = f"`{' '.join(command[3:])}` failed (status {status}): {how}"
+        problem = f"`{' '.join(program)}` failed (status {status}): {how}"
     answer = Answer(
         asked_ns=asked_ns,
         answered_ns=answered_ns,

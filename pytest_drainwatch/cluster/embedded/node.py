@@ -1,7 +1,7 @@
-"""The node's PID 1: builds the node's world, starts its components, ends with them.
+"""A node's PID 1: builds the node's world, starts its components, ends with them.
 
-Runs as a fork of the reaper in new namespaces. When it ends, by whatever cause, the
-kernel ends every process, mount, link and packet filter rule of the node.
+Runs as a fork of the reaper in new namespaces, one for each node. When it ends, by whatever
+cause, the kernel ends every process, mount, link and packet filter rule of the node.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pytest_drainwatch.cluster.embedded import cgroups, mounts, runtime
 from pytest_drainwatch.cluster.embedded.api import ApiClient
 from pytest_drainwatch.cluster.embedded.configuration import ETCD_PORT
 from pytest_drainwatch.cluster.embedded.layout import Layout
-from pytest_drainwatch.cluster.embedded.plan import Component, Gate, Plan
+from pytest_drainwatch.cluster.embedded.plan import Component, Gate, NodePlan
 
 NODE_LINK = "eth0"
 _GATE_POLL_S = 0.03
@@ -31,7 +31,7 @@ _GATE_POLL_S = 0.03
 class Node:
     """The running node, seen from inside."""
 
-    def __init__(self, plan: Plan, reaper: socket.socket) -> None:
+    def __init__(self, plan: NodePlan, reaper: socket.socket) -> None:
         self._plan = plan
         self._reaper = reaper
         self._layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
@@ -68,7 +68,7 @@ class Node:
             mounts.CLONE_NEWNS | mounts.CLONE_NEWNET | mounts.CLONE_NEWUTS | mounts.CLONE_NEWIPC
         )
         self._reaper.sendall(b"n")  # the network namespace is there
-        socket.sethostname(plan.node_name)
+        socket.sethostname(plan.name)
         cgroups.create(plan.cgroup, cgroups.hierarchies())
         mounts.build_view([Path(folder) for folder in plan.kept])
         if plan.volatile:
@@ -80,12 +80,14 @@ class Node:
             raise SystemExit("the reaper gave no link")
         _ip(
             "link set lo up",
-            f"addr add {plan.node_address} dev {NODE_LINK}",
+            f"addr add {plan.address} dev {NODE_LINK}",
             f"link set {NODE_LINK} up",
             f"route add {plan.service_range} dev {NODE_LINK}",
+            *(f"route add {pods} via {node}" for pods, node in plan.routes),
         )
-        # What pods send off the node would else have no way back.
-        masquerade = ["-s", plan.pod_range, "-o", NODE_LINK, "-j", "MASQUERADE"]
+        # What pods send off the nodes would else have no way back; pods know each other's ways.
+        masquerade = ["-s", plan.pod_range, "!", "-d", plan.pods, "-o", NODE_LINK]
+        masquerade += ["-j", "MASQUERADE"]
         subprocess.run(
             ["iptables", "-w", "-t", "nat", "-A", "POSTROUTING", *masquerade], check=True
         )
@@ -132,9 +134,10 @@ class Node:
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", ETCD_PORT)) == 0
         if self._api is None:
-            if Gate.ETCD not in self._passed:
+            # Before its etcd answers the API server of this node does not, either.
+            if self._plan.waits_for(Gate.ETCD) and Gate.ETCD not in self._passed:
                 return False
-            self._api = ApiClient("127.0.0.1", self._layout.pki, timeout_s=1.0)
+            self._api = ApiClient(self._plan.api, Path(self._plan.pki), timeout_s=1.0)
         status, _ = self._api.get("/readyz")
         return status == 200 or (gate is Gate.API_ANSWERS and status != 0)
 

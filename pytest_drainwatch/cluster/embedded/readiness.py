@@ -1,10 +1,10 @@
-"""Waiting until a cluster is whole: its node is Ready, takes pods, and has its images."""
+"""Waiting until a cluster is whole: its nodes are Ready, take pods, and have their images."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.cluster import ClusterError
@@ -18,7 +18,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """After how many seconds the node was Ready, and everything whole.
+    """After how many seconds all nodes were Ready, and everything whole.
 
     ``kube_version`` is the API server's own word: a binary that was given may be of
     another minor version than was asked for. None: in no form that is known.
@@ -34,7 +34,7 @@ def wait(
     layout: Layout,
     *,
     address: str,
-    node_name: str,
+    node_names: Sequence[str],
     has_images: Callable[[], bool],
     check: Callable[[], None],
     timeout_s: float,
@@ -42,7 +42,8 @@ def wait(
     """Wait for cluster *name*, whose API server answers at *address*.
 
     Args:
-        has_images: whether the node has imported what it was started with.
+        node_names: of all nodes that are to be Ready.
+        has_images: whether the nodes have imported what they were started with.
         check: raises ClusterError once a component has died.
 
     Raises:
@@ -53,10 +54,11 @@ def wait(
     ready_s: float | None = None
     try:
         while True:
-            node = api.get_json(f"/api/v1/nodes/{node_name}")
-            if ready_s is None and _is_ready(node):
+            nodes = {each: api.get_json(f"/api/v1/nodes/{each}") for each in node_names}
+            unready = [each for each, node in nodes.items() if not _is_ready(node)]
+            if ready_s is None and not unready:
                 ready_s = time.monotonic() - began
-            if ready_s is not None and _takes_pods(node, api) and has_images():
+            if ready_s is not None and _take_pods(nodes.values(), api) and has_images():
                 return Whole(
                     ready_s=ready_s,
                     whole_s=time.monotonic() - began,
@@ -65,7 +67,8 @@ def wait(
             check()
             if time.monotonic() - began > timeout_s:
                 _, readyz = api.get("/readyz?verbose")
-                how_far = diagnosis.progress(layout, node, readyz.decode())
+                one = unready[0] if unready else node_names[0]
+                how_far = diagnosis.progress(layout, one, nodes[one], readyz.decode())
                 raise ClusterError(
                     f"cluster {name} is not Ready after {timeout_s:.0f} s: {how_far}"
                 )
@@ -87,10 +90,11 @@ def _is_ready(node: dict[str, object] | None) -> bool:
     )
 
 
-def _takes_pods(node: dict[str, object] | None, api: ApiClient) -> bool:
+def _take_pods(nodes: Iterable[dict[str, object] | None], api: ApiClient) -> bool:
     """Ready is the kubelet's word; controllers must have seen it, and made an account."""
-    spec = (node or {}).get("spec")
-    if not isinstance(spec, dict) or spec.get("taints"):
-        return False
+    for node in nodes:
+        spec = (node or {}).get("spec")
+        if not isinstance(spec, dict) or spec.get("taints"):
+            return False
     status, _ = api.get("/api/v1/namespaces/default/serviceaccounts/default")
     return status == 200

@@ -1,4 +1,4 @@
-"""The process outside that starts a node and outlives whoever asked for it.
+"""The process outside that starts the nodes and outlives whoever asked for them.
 
 It holds the reading end of a pipe whose other end only the owner has: when the owner
 ends, by whatever signal, the pipe reports end of file and the reaper clears up. It also
@@ -16,63 +16,72 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_drainwatch.cluster.embedded import cgroups, mounts
+from pytest_drainwatch.cluster.embedded import cgroups, links, mounts
 from pytest_drainwatch.cluster.embedded.layout import Layout
-from pytest_drainwatch.cluster.embedded.node import NODE_LINK, Node
-from pytest_drainwatch.cluster.embedded.plan import Plan, read_plan
+from pytest_drainwatch.cluster.embedded.node import Node
+from pytest_drainwatch.cluster.embedded.plan import NodePlan, Plan, read_plan
 
 # What the owner may say through the lifeline; its end of file means END as well.
 DETACH, END = b"d", b"e"
 
 
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A node that was started: its PID 1, and the socket that leads to it."""
+
+    layout: Layout
+    pid: int
+    inside: socket.socket
+
+
 def main(argv: Sequence[str]) -> int:
-    """Keep one node until its owner, itself or a SIGTERM ends it."""
+    """Keep the nodes until their owner, one of them or a SIGTERM ends them."""
     plan = read_plan(Path(argv[0]))
-    layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
     told = _Wakeups()
     owner = _Owner(int(argv[1]), int(argv[2]))
-    node, inside = _fork_node(plan, owner)
+    nodes: list[_Running] = []
     try:
-        layout.node_pid.write_text(str(node))
-        if inside.recv(1) == b"n":
-            _link(plan, node)
-            with contextlib.suppress(BrokenPipeError):  # a dead node is noticed below
-                inside.sendall(b"l")
+        for each in plan.nodes:
+            _start(each, owner, nodes)
+        _join(plan, nodes)
         while not told.to_stop:
             ready, _, _ = select.select([told.descriptor, *owner.descriptors], [], [])
             if owner.has_ended(ready):
                 break
             told.drain()
-            if os.waitpid(node, os.WNOHANG)[0]:
-                _note_end(layout)
+            if ended := [node for node in nodes if os.waitpid(node.pid, os.WNOHANG)[0]]:
+                _note_end(ended[0].layout)
                 break
     finally:
-        left = clear(plan, node)
+        left = clear(plan, [node.pid for node in nodes])
         if left:
             print(f"these cgroups would not go: {', '.join(map(str, left))}", flush=True)
     return 0
 
 
-def clear(plan: Plan, node: int | None = None) -> list[Path]:
-    """Remove all that would outlive the node; safe to repeat.
+def clear(plan: Plan, nodes: Sequence[int] = ()) -> list[Path]:
+    """Remove all that would outlive the nodes; safe to repeat.
 
     The state folder goes last: as long as it is there, a sweep finds the rest.
+
+    Args:
+        nodes: process ids of their PID 1, children of this process.
 
     Returns:
         cgroup folders that would not go; then the state folder stays too.
     """
-    if node is not None:
+    for node in nodes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(node, signal.SIGKILL)
+    for node in nodes:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(node, 0)
-    # It would go with the node's network namespace, but only when the kernel gets to it.
-    subprocess.run(["ip", "link", "del", plan.link], stderr=subprocess.DEVNULL, check=False)
+    links.remove(plan.link)
     left = cgroups.remove(plan.cgroup, cgroups.hierarchies())
     if not left:
         Layout(state=Path(plan.state), logs=Path(plan.logs)).remove_state()
@@ -146,7 +155,26 @@ class _Owner:
         self.descriptors = []
 
 
-def _fork_node(plan: Plan, owner: _Owner) -> tuple[int, socket.socket]:
+def _start(plan: NodePlan, owner: _Owner, nodes: list[_Running]) -> None:
+    """Start a node and append it to those that run."""
+    layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
+    nodes.append(_Running(layout, *_fork_node(plan, owner, nodes)))
+    layout.node_pid.write_text(str(nodes[-1].pid))
+
+
+def _join(plan: Plan, nodes: Sequence[_Running]) -> None:
+    """Wait until each has a network namespace, and link them; a dead one is noticed later."""
+    if all(node.inside.recv(1) == b"n" for node in nodes):
+        # What holds the nodes' bridge is never closed: it ends with this process.
+        links.join(plan.link, plan.sources, [node.pid for node in nodes])
+        for node in nodes:
+            with contextlib.suppress(BrokenPipeError):
+                node.inside.sendall(b"l")
+
+
+def _fork_node(
+    plan: NodePlan, owner: _Owner, others: Sequence[_Running]
+) -> tuple[int, socket.socket]:
     outside, inside = socket.socketpair()
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
     mounts.unshare(mounts.CLONE_NEWPID)  # for children only: the next fork is a PID 1
@@ -162,22 +190,13 @@ def _fork_node(plan: Plan, owner: _Owner) -> tuple[int, socket.socket]:
         signal.set_wakeup_fd(-1)
         os.close(own)
         outside.close()
+        for other in others:
+            other.inside.close()
         owner.close()
         code = Node(plan, inside).run()
     except BaseException as error:
         print(f"the node's PID 1 failed: {type(error).__name__}: {error}", flush=True)
     os._exit(code)
-
-
-def _link(plan: Plan, node: int) -> None:
-    name = plan.link
-    commands = [
-        f"link add {name} type veth peer name {NODE_LINK} netns {node}",
-        f"link set {name} addrgenmode none",
-        *(f"addr add {source} dev {name}" for source in plan.sources),
-        f"link set {name} up",
-    ]
-    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands).encode(), check=True)
 
 
 def _note_end(layout: Layout) -> None:

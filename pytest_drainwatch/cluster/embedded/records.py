@@ -46,6 +46,7 @@ class Record:
     node_address: str
     kubeconfig: str
     logs: str
+    nodes: int = 1
 
     def write(self, layout: Layout) -> None:
         partial = layout.record.with_suffix(".part")
@@ -86,10 +87,12 @@ def new_layout(name: str, logs: Path | None) -> tuple[Layout, int]:
 
 
 def _make_folders(layout: Layout) -> None:
-    for folder in (layout.pki, layout.config / "cni", layout.logs, layout.done):
-        folder.mkdir(parents=True, exist_ok=True)
+    layout.make()
     for stale in layout.logs.iterdir():
-        stale.unlink()
+        if stale.is_dir() and not stale.is_symlink():
+            shutil.rmtree(stale)
+        else:
+            stale.unlink()
 
 
 def running() -> list[Record]:

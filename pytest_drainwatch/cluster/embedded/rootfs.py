@@ -1,10 +1,11 @@
-"""A small root file system with Python, from the distribution's own packages."""
+"""Small root file systems, from the distribution's own packages."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, Log
@@ -33,58 +34,81 @@ _COMPILE = (
     ' invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)" || true'
 )
 # Some suites link it in a maintainer script, and none of those runs here.
-_SHELL = 'test -e "$1/bin/sh" || ln -s dash "$1/bin/sh"'
+SHELL = 'test -e "$1/bin/sh" || ln -s dash "$1/bin/sh"'
 _TAIL_LINES = 8
 
 
-def cached_root_filesystem() -> Layer | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a root file system is made of.
+
+    Attributes:
+        purpose: whose it is, for people.
+        packages: Debian's names; what they depend on comes along. No maintainer script runs:
+            there are no users, and no alternatives.
+        hooks: shell commands, run once all is unpacked, with the folder as `$1`.
+        about: how long it takes, for people.
+    """
+
+    purpose: str
+    packages: tuple[str, ...]
+    hooks: tuple[str, ...]
+    about: str
+
+
+PROBE = Recipe(
+    purpose="the probe's", packages=PACKAGES, hooks=(_COMPILE, SHELL), about="about 15 s"
+)
+
+
+def cached_root_filesystem(recipe: Recipe = PROBE) -> Layer | None:
     """The root file system's layer if it was made already."""
-    target = _target(_suite_and_sources()[0])
+    target = _target(_suite_and_sources()[0], recipe)
     digest = target.with_suffix(".sha256")
     return Layer(path=target, digest=digest.read_text()) if digest.exists() else None
 
 
-def root_filesystem(log: Log) -> Layer:
+def root_filesystem(log: Log, recipe: Recipe = PROBE) -> Layer:
     """The root file system's layer, from the cache or made now.
 
     Raises:
         ClusterError: mmdebstrap is missing or failed.
     """
-    if cached := cached_root_filesystem():
+    if cached := cached_root_filesystem(recipe):
         return cached
     suite, sources = _suite_and_sources()
-    target = _target(suite)
-    waiting = "waiting for another process that makes the probe's root file system"
+    target = _target(suite, recipe)
+    what = f"{recipe.purpose} root file system"
+    waiting = f"waiting for another process that makes {what}"
     with locked(target.with_suffix(".lock"), on_wait=lambda: log(waiting)):
-        if cached := cached_root_filesystem():
+        if cached := cached_root_filesystem(recipe):
             return cached
-        log(f"making the probe's root file system from {suite} packages (once, about 15 s)")
-        _make(suite, sources, target)
+        log(f"making {what} from {suite} packages (once, {recipe.about})")
+        _make(suite, sources, target, recipe)
         digest = layer_digest(target)
         target.with_suffix(".sha256").write_text(digest)
     return Layer(path=target, digest=digest)
 
 
-def _target(suite: str) -> Path:
-    recipe = repr((_RECIPE, suite, PACKAGES, _DROPPED, _COMPILE, _SHELL))
-    key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+def _target(suite: str, recipe: Recipe) -> Path:
+    made_of = repr((_RECIPE, suite, recipe.packages, _DROPPED, *recipe.hooks))
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:12]
     return cache_dir() / "rootfs" / f"{suite}-{architecture()}-{key}.tar"
 
 
-def _make(suite: str, sources: list[Path], target: Path) -> None:
+def _make(suite: str, sources: list[Path], target: Path, recipe: Recipe) -> None:
     program = machine.find_program("mmdebstrap")
     if program is None:
         raise ClusterError(
-            "mmdebstrap is missing: expected it on PATH to make the probe image."
+            "mmdebstrap is missing: expected it on PATH to make an image."
             " Install it: drainwatch setup"
         )
     raw = target.with_suffix(".raw.tar")
     command = [
         program,
         "--variant=extract",
-        f"--include={','.join(PACKAGES)}",
-        f"--extract-hook={_COMPILE}",
-        f"--extract-hook={_SHELL}",
+        f"--include={','.join(recipe.packages)}",
+        *(f"--extract-hook={hook}" for hook in recipe.hooks),
         suite,
         str(raw),
         *map(str, sources),

@@ -46,10 +46,13 @@ class Row:
     at_once: Callable[[], int]
 
     @contextlib.contextmanager
-    def turn(self, log: Log, *, patience_s: float = PATIENCE_S) -> Iterator[int]:
+    def turn(
+        self, log: Log, *, patience_s: float = PATIENCE_S, told_after_s: float = 0.0
+    ) -> Iterator[int]:
         """Wait for those that came before; how many of them are still at it.
 
-        A hanging one in front is passed by after *patience_s*, with a line that says so.
+        A wait of *told_after_s* is told in a line. A hanging one in front is passed by after
+        *patience_s*, with a line that says so.
 
         Raises:
             ClusterError: the row's folder can't be read or written.
@@ -58,7 +61,7 @@ class Row:
             ticket, lock = self._draw()
         try:
             with writing_to_state():
-                beside = self._wait(ticket, log, patience_s)
+                beside = self._wait(ticket, log, patience_s, told_after_s)
             yield beside
         finally:
             with contextlib.suppress(OSError):  # without a holder it counts no more
@@ -92,8 +95,9 @@ class Row:
             unready.rename(ticket)
             return ticket, lock
 
-    def _wait(self, ticket: Path, log: Log, patience_s: float) -> int:
-        deadline = time.monotonic() + patience_s
+    def _wait(self, ticket: Path, log: Log, patience_s: float, told_after_s: float) -> int:
+        began = time.monotonic()
+        deadline = began + patience_s
         told = False
         while True:
             before = [name for name in self.tickets() if name < ticket.name]
@@ -107,7 +111,7 @@ class Row:
                     f" (processes {processes})"
                 )
                 return len(before)
-            if not told:
+            if not told and time.monotonic() - began >= told_after_s:
                 told = True
                 log(f"waiting for {those} of this machine that came before (processes {processes})")
             time.sleep(POLL_S)

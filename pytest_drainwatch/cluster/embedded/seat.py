@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -17,8 +18,12 @@ FURTHER = 2
 _COMMAND_TIMEOUT_S = 10.0
 
 
-def take(uid: str, *, node_pid: int, pods: IPv4Network, cluster: str) -> Seat:
-    """A seat in the pod *uid* of the node whose PID 1 is *node_pid* and whose pods have *pods*.
+def take(uid: str, *, nodes: Mapping[IPv4Network, Path], cluster: str) -> Seat:
+    """A seat in the pod *uid*.
+
+    Args:
+        nodes: of each node the range of its pods, and the file that holds the process id of
+            its PID 1.
 
     Raises:
         ClusterError: no process of that pod runs, it has no address of its own, no address
@@ -38,11 +43,14 @@ def take(uid: str, *, node_pid: int, pods: IPv4Network, cluster: str) -> Seat:
         )
     prefix = ("nsenter", f"--net=/proc/{process}/ns/net", "--")
     own = _address(prefix)
-    if own is None or own not in pods:
+    pods = next((each for each in nodes if own is not None and own in each), None)
+    if own is None or pods is None:
+        ranges = " or ".join(map(str, nodes))
         raise ClusterError(
-            f"pod {uid} has address {own} on {LINK}: expected one of {pods}, the pods' own"
+            f"pod {uid} has address {own} on {LINK}: expected one of {ranges}, the pods' own"
             " network. Leave out hostNetwork"
         )
+    node_pid = nodes[pods].read_text().strip()
     store = Path(f"/proc/{node_pid}/root{runtime.IPAM}/{runtime.NETWORK}")
     further = _reserve(store, own, pods)
     for address in further:

@@ -17,6 +17,7 @@ QUIET_PATIENCE_S = 90.0
 # One for each core. Measured on two cores, 8 clusters: 34 s one at a time, since a start waits
 # for timers too; 19 s two at a time; 21 s all at once, and then nobody has one sooner.
 STARTS = Row(name="starts", what="cluster start(s)", at_once=cores)
+# And triggers, whose replacements start as pods do: beside one a SIGTERM came up to 0.2 s late.
 # Measured on two cores, on an agent without real-time priority: deployments one at a time made
 # stalls of 30 ms, four at once of 110 ms. One at a time each takes 1.7 s, four at once 3.5 s.
 DEPLOYMENTS = Row(name="deployments", what="deployment(s)", at_once=lambda: max(1, cores() // 2))

@@ -71,6 +71,7 @@ def begin_from(store: Path, layout: Layout) -> bool:
         return False
     root = layout.containerd
     try:
+        root.mkdir(parents=True, exist_ok=True)
         for folder, folders, files in os.walk(store):
             target = root / Path(folder).relative_to(store)
             target.mkdir(exist_ok=True)
@@ -125,9 +126,17 @@ def _make(images: tuple[Image, ...], store: Path) -> None:
             ),
         )
         kept = (layout.state, layout.logs, partial, *(image.archive.parent for image in images))
-        preparation.node_plan(
-            layout, slot.block, cgroup=f"/{cgroups.PARENT}/{name}", kept=kept, components=components
-        ).write(layout.plan)
+        cgroup = f"/{cgroups.PARENT}/{name}"
+        node = preparation.node_plan(
+            layout,
+            slot.block,
+            0,
+            cgroup=cgroup,
+            kept=kept,
+            components=components,
+            certificates=layout.pki,
+        )
+        preparation.cluster_plan(layout, slot.block, cgroup=cgroup, nodes=[node]).write(layout.plan)
         lifeline = Lifeline(layout, locks)
     except BaseException:
         layout.remove_state()

@@ -30,8 +30,12 @@ def flow_reports(
     stalls: Stalls = NO_STALLS,
     *,
     all_pods_known: bool = True,
+    all_targets: bool = False,
 ) -> tuple[FlowReport, ...]:
-    """Every flow, in the order of their ids within TCP, then UDP."""
+    """Every flow, in the order of their ids within TCP, then UDP.
+
+    ``all_targets``: a flow of which nobody knows where it leads is a target's all the same.
+    """
     histories: dict[str, list[Observation]] = {}
     for observation in seen:
         if observation.source is Source.CLIENT and observation.event.startswith("flow_"):
@@ -43,6 +47,7 @@ def flow_reports(
             live(_proto(flow_id), history, workload, stalls, all_pods_known=all_pods_known),
             t0_ns,
             targets,
+            Role.TARGET if all_targets else None,
         )
         for flow_id, history in sorted(histories.items())
     )
@@ -54,13 +59,16 @@ def _flow(
     life: FlowLife,
     t0_ns: int,
     targets: AbstractSet[str],
+    otherwise: Role | None,
 ) -> FlowReport:
     proto = life.proto
     outcome, mechanism = classify(life)
     answered = [o for o in history if o.event is Event.FLOW_ANSWERED]
     lost = [o for o in history if o.event is Event.FLOW_UNANSWERED]
     responders = tuple(
-        str(o.data.get("responder")) for o in history if o.event is Event.FLOW_RESPONDER
+        str(o.data["responder"])
+        for o in history
+        if o.event is Event.FLOW_RESPONDER and o.data.get("responder")
     )
     first = responders[0] if responders else _first_receiver(history)
     # Of a one-way flow that a pod may have received more of than it told, only that is known.
@@ -74,7 +82,7 @@ def _flow(
     return FlowReport(
         id=flow_id,
         proto=proto,
-        role=_role(first, targets),
+        role=_role(first, targets) or otherwise,
         outcome=outcome,
         mechanism=mechanism,
         connected_t_ms=whole_ms(connected.hi - t0_ns) if connected else None,
@@ -102,7 +110,7 @@ def _of_the_first(history: Iterable[Observation]) -> list[Observation]:
     for seen in history:
         if seen.event is Event.FLOW_RESPONDER and seen.data.get("previous"):
             break
-        if seen.event is Event.FLOW_ANSWERED:
+        if seen.event is Event.FLOW_ANSWERED and seen.data.get("count") != 0:
             kept.append(seen)
     return kept
 
@@ -131,7 +139,7 @@ def _detail(life: FlowLife) -> str | None:
     seen = life.end_step.seen
     data = seen.data
     if seen.event is Event.FLOW_RESPONDER:
-        return f"answered by {data.get('responder')}, was {data.get('previous')}"
+        return f"answered by {data.get('responder') or 'another'}, was {data.get('previous')}"
     if seen.event is Event.FLOW_ICMP:
         return f"ICMP type {data.get('type')} code {data.get('code')} ({data.get('errno')})"
     if seen.event is Event.FLOW_UNANSWERED:

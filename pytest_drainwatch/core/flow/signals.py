@@ -72,7 +72,8 @@ def signals(
         elif event is Event.FLOW_UNANSWERED:
             yield from _unanswered(proto, seen, path, stalls)
         elif event is Event.FLOW_RESPONDER:
-            at = path.broke(at, seen) if proto is Proto.UDP else at
+            bounded = seen.data.get("bounded") is True  # by others, of whom it is known
+            at = path.broke(at, seen) if proto is Proto.UDP and not bounded else at
             yield Step(_responder(seen, workload, all_pods_known), stalls.widen(at), seen)
         elif event is Event.FLOW_ICMP or event in _ERRORS:
             if proto is Proto.UDP:
@@ -198,6 +199,8 @@ def _pushed(signal: Signal, at: Interval, seen: Observation, stalls: Stalls) -> 
 def _responder(seen: Observation, workload: AbstractSet[str], all_known: bool) -> Signal:
     uid = str(seen.data.get("responder", "")).partition("/")[0]
     first = not seen.data.get("previous")
+    if not uid:  # somebody of a workload that signs nothing
+        return Signal.ANSWER if first else Signal.MOVE
     if workload and uid not in workload and (all_known or not first):
         return Signal.FOREIGN if all_known else Signal.STRANGER
     return Signal.ANSWER if first else Signal.MOVE

@@ -151,10 +151,17 @@ def _last_shown(record: PodRecord) -> Iterator[Life]:
 def _with_log(life: Life, restarts: Sequence[int]) -> Life:
     """With its own lines and answers, where it is certain whose they are."""
     if life.container != life.record.log_ended.get("container", LOGGED_CONTAINER):
-        return life
+        return life if life.record.log_ended else replace(life, served_ns=_served(life, restarts))
     log, served = _log(life, restarts), life.record.served_ns
     only = next(iter(served)) if len(served) == len(restarts) == 1 else None
     return replace(life, log=log, served_ns=served.get(log.nonce or only or ""))
+
+
+def _served(life: Life, restarts: Sequence[int]) -> int | None:
+    """When the only run of a pod's only container was last seen to answer."""
+    shown = life.record.frames[-1].data if life.record.frames else {}
+    alone = len(objects(shown.get("containers"))) == len(restarts) == 1
+    return max(life.record.served_ns.values(), default=None) if alone else None
 
 
 def _log(life: Life, restarts: Sequence[int]) -> Log:

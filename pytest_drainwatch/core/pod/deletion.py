@@ -9,9 +9,9 @@ from pytest_drainwatch.core import transitions
 from pytest_drainwatch.core.blind import Blind
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer_or_none
-from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.pod.container_life import Life
+from pytest_drainwatch.core.start import Start
 from pytest_drainwatch.core.transitions import Transition
 
 
@@ -21,7 +21,8 @@ class Deletion:
 
     ``at`` is None if that run ended before it, or nobody saw one. ``graces_s`` are the
     deletionGracePeriodSeconds in order: a later delete can only shorten them.
-    ``disruption``, ``reason`` and ``message`` are what the pod's status says.
+    ``disruption``, ``reason`` and ``message`` are what the pod's status says, as far as it was
+    asked: recordings before ``disruption_shown`` was told do not have the first.
     """
 
     target: bool
@@ -30,6 +31,7 @@ class Deletion:
     disruption: str | None
     reason: str | None
     message: str | None
+    disruption_shown: bool
 
     @property
     def grace_s(self) -> int | None:
@@ -62,6 +64,7 @@ class Deletion:
             disruption=_last(frames, "disruption"),
             reason=_last(frames, "reason"),
             message=_last(frames, "message"),
+            disruption_shown=any("disruption" in o.data for o in leaving),
         )
 
 

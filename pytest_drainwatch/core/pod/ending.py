@@ -21,6 +21,7 @@ class EndedBy(StrEnum):
     EXIT_BEFORE_SIGTERM = "exit-before-sigterm"
     SIGKILL_AT_GRACE = "sigkill-at-grace"
     KILLED_EARLY = "killed-early"
+    KILLED_BY_TRIGGER = "killed-by-trigger"
     SIGNAL_NOT_DELIVERED = "signal-not-delivered"
     OOM_KILLED = "oom-killed"
     UNKNOWN = "unknown"
@@ -30,7 +31,9 @@ class Initiator(StrEnum):
     """Who began it; see :data:`INITIATORS` for those that name themselves."""
 
     API_DELETE = "api-delete"
+    FORCE_DELETE = "force-delete"
     API_EVICT = "api-evict"
+    EVACUATE_NODE = "evacuate-node"
     SCALE = "scale"
     ROLLOUT = "rollout"
     NAMESPACE_DELETE = "namespace-delete"
@@ -40,6 +43,7 @@ class Initiator(StrEnum):
     PREEMPTION = "preemption"
     TAINT_EVICTION = "taint-eviction"
     POD_GC = "pod-gc"
+    CONTAINER_KILL = "container-kill"  # by this trial's trigger, past the API
     CONTAINER_RESTART = "container-restart"  # told to end, and the pod not deleted
     CONTAINER = "container"  # ended with nobody having asked
     UNKNOWN = "unknown"
@@ -68,16 +72,20 @@ class Facts:
     ``killed``: whether its last signal was SIGKILL. ``died_of_sigterm``: whether its exit
     code says that of SIGTERM, which needs no handler. ``sigterm_logged``: False only
     where the log is complete and holds no such line. ``before_deletion``: whether it
-    ended before its pod's deletion, or without one.
+    ended before its pod's deletion, or without one. ``by_trigger``: whether it is the one that
+    the trial killed past the API, and nobody else had told it to end. ``logless``: it is a
+    workload of the user's, which tells nothing of signals.
     """
 
     ended: bool
+    by_trigger: bool = False
     oom: bool = False
     killed: bool | None = None
     kill_time: KillTime | None = None
     died_of_sigterm: bool = False
     sigterm_logged: bool | None = None
     before_deletion: bool = False
+    logless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,11 @@ TABLE = (
     ),
     Row("SIGKILL and OOMKilled", lambda f: f.killed is True and f.oom, EndedBy.OOM_KILLED),
     Row(
+        "SIGKILL, after the trial's own and with nobody else having asked",
+        lambda f: f.killed is True and f.by_trigger,
+        EndedBy.KILLED_BY_TRIGGER,
+    ),
+    Row(
         "SIGKILL, certainly before the kubelet's rule allows it",
         lambda f: f.killed is True and f.kill_time is KillTime.EARLY,
         EndedBy.KILLED_EARLY,
@@ -120,12 +133,23 @@ TABLE = (
         lambda f: f.killed is True and f.sigterm_logged is False,
         EndedBy.SIGNAL_NOT_DELIVERED,
     ),
+    # Whether SIGTERM was delivered before is not known of it: only that it was not enough.
+    Row(
+        "SIGKILL at the end of the grace period, of a workload that tells nothing of signals",
+        lambda f: f.killed is True and f.logless,
+        EndedBy.SIGKILL_AT_GRACE,
+    ),
     Row(
         "SIGKILL at the end of the grace period, the log incomplete",
         lambda f: f.killed is True,
         EndedBy.UNKNOWN,
     ),
     Row("any other exit, SIGTERM in the log", lambda f: f.sigterm_logged is True, EndedBy.EXIT),
+    Row(
+        "any other exit after the deletion, of a workload that tells nothing of signals",
+        lambda f: f.logless and not f.before_deletion,
+        EndedBy.EXIT,
+    ),
     # The default action of the signal leaves no line; somebody else may have sent it, too.
     Row(
         "the exit code of a death by SIGTERM, no SIGTERM in the log",
@@ -179,11 +203,16 @@ KUBELET_REASONS = {
 }
 VERBS = {
     "delete": Initiator.API_DELETE,
+    "force-delete": Initiator.FORCE_DELETE,
     "evict": Initiator.API_EVICT,
+    "evacuate-node": Initiator.EVACUATE_NODE,
     "scale": Initiator.SCALE,
     "rollout": Initiator.ROLLOUT,
     "namespace-delete": Initiator.NAMESPACE_DELETE,
+    "container-kill": Initiator.CONTAINER_KILL,
 }
+# By these a pod is evicted, and an evicted pod says so of itself.
+BY_EVICTION = frozenset({"evict", "evacuate-node"})
 
 
 # Events that tell how something ended; the others tell of starts, or of the network.
@@ -211,25 +240,34 @@ def initiator(
     verb: str | None,
     told: bool,
     ended: bool,
+    disruption_shown: bool = False,
 ) -> Initiator:
     """Who began a container's end.
 
     ``disruption`` and ``pod_reason`` are what the pod says of itself, ``deleted``
     whether it was deleted when the container ended (None: not known), ``verb`` the
     trigger if the pod is its target, ``told`` whether SIGTERM or the preStop hook was
-    seen. A kubelet's eviction is never the API's, whatever the trial had asked for
-    (case C29); a drain without a deletion is a restart of the container (case C67).
+    seen, ``disruption_shown`` whether the pod would have said that it was evicted. A
+    kubelet's eviction is never the API's, whatever the trial had asked for (case C29); a
+    drain without a deletion is a restart of the container (case C67); a deletion that
+    follows an eviction which a webhook made a dry run is somebody else's (case C33).
     """
     if pod_reason in KUBELET_REASONS:
         return KUBELET_REASONS[pod_reason]
     if disruption in INITIATORS:
-        return INITIATORS[disruption]
+        begun = INITIATORS[disruption]
+        return VERBS[verb] if begun is Initiator.API_EVICT and verb in BY_EVICTION else begun
     if disruption == "TerminationByKubelet":
         return Initiator.UNKNOWN  # one of the kubelet's reasons, and it is not said which
+    killed = verb == "container-kill"
     if deleted:
-        return Initiator.OTHER_DELETION if verb is None else VERBS.get(verb, Initiator.UNKNOWN)
+        if verb is None or killed or (disruption_shown and verb in BY_EVICTION):
+            return Initiator.OTHER_DELETION
+        return VERBS.get(verb, Initiator.UNKNOWN)
     if deleted is None:
         return Initiator.UNKNOWN
+    if killed and ended and not told:
+        return Initiator.CONTAINER_KILL
     if told:
         return Initiator.CONTAINER_RESTART
     return Initiator.CONTAINER if ended else Initiator.UNKNOWN

@@ -11,13 +11,13 @@ from pytest_drainwatch.core.document import PodEnd
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Interval, bounds
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none
-from pytest_drainwatch.core.moments import Start
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.pod import ending, kubelet
 from pytest_drainwatch.core.pod.container_life import Life, lives, pod_records
 from pytest_drainwatch.core.pod.deletion import Deletion
 from pytest_drainwatch.core.pod.ending import EndedBy, KillTime
 from pytest_drainwatch.core.pod.pre_stop import PreStopRun
+from pytest_drainwatch.core.start import Start
 from pytest_drainwatch.core.transitions import Transition
 
 SIGKILL_CODE, SIGKILL = 137, 9
@@ -55,8 +55,11 @@ class _Judge:
 
     @property
     def matters(self) -> bool:
-        """Other pods count only if something happened to them."""
-        return self.pod.target or self.life.ended_ns is not None or self._told
+        """Other pods count only if something happened to them, and so do other containers of a
+        pod of which one was killed.
+        """
+        all_of_it = self.pod.target and self.life.record.uid not in self.start.killed
+        return all_of_it or self.life.ended_ns is not None or self._told
 
     def report(self) -> PodEnd:
         life, pod, t0_ns = self.life, self.pod, self.start.t0_ns
@@ -68,12 +71,14 @@ class _Judge:
         verdict = ending.ended_by(
             ending.Facts(
                 ended=life.ended_ns is not None,
+                by_trigger=self._by_trigger,
                 oom=life.state.get("reason") == "OOMKilled",
                 killed=killed,
                 kill_time=when,
                 died_of_sigterm=self._code_says(SIGTERM_CODE, SIGTERM) is True,
                 sigterm_logged=life.log.has_sigterm,
                 before_deletion=pod.at is None,
+                logless=self._is_attached,
             )
         )
         term = life.log.first(Event.SIGTERM_RECEIVED)
@@ -90,7 +95,7 @@ class _Judge:
             reason=_text(life.state.get("reason")),
             deletion_grace_period_s=pod.graces_s[-1] if pod.graces_s else None,
             deletion_ns=_since(pod.at, t0_ns),
-            sigterm_ns=_since(self._sigterm(), t0_ns),
+            sigterm_ns=_since(self._sigterm() or self._sigterm_bounds(), t0_ns),
             expected_kill_ns=_since(expected, t0_ns),
             ended_ns=_since(ended, t0_ns),
             pre_stop=self._hook.outcome,
@@ -108,6 +113,24 @@ class _Judge:
     def _sigterm(self) -> Interval | None:
         return self._at(self.life.log.first(Event.SIGTERM_RECEIVED))
 
+    @property
+    def _is_attached(self) -> bool:
+        """Whether it is a workload of the user's: no probe runs in it."""
+        return isinstance(self.config.get("attached"), Mapping)
+
+    def _sigterm_bounds(self) -> Interval | None:
+        """Of a workload that tells nothing: after the deletion and its hook, before its end.
+
+        None: it was not seen to end, or it ended before any SIGTERM can have come.
+        """
+        deletion, grace_s, ended_ns = self.pod.at, self.pod.grace_s, self.life.ended_ns
+        if not self._is_attached:
+            return None
+        if deletion is None or grace_s is None or ended_ns is None:
+            return None
+        lo = deletion.lo + kubelet.sigterm_after(grace_s, self._hook.ran(grace_s).lo)
+        return Interval(lo, ended_ns) if lo <= ended_ns else None
+
     def _ended(self) -> Interval | None:
         """Between the last sign of life and the frame that showed the end.
 
@@ -120,6 +143,8 @@ class _Judge:
         signs += [at.lo for line in self.life.log.lines if (at := self._at(line)) is not None]
         if self.life.served_ns is not None:
             signs.append(self.life.served_ns)
+        if self._by_trigger:
+            signs.append(self.start.t0_ns)  # it lived until the trial killed it
         # A sign after the end is evidence against itself and bounds nothing.
         last = max((sign for sign in signs if sign <= received), default=None)
         return None if last is None else Interval(last, received)
@@ -169,8 +194,10 @@ class _Judge:
 
     @property
     def _told(self) -> bool:
-        log = self.life.log
-        return bool(log.first(Event.SIGTERM_RECEIVED) or log.first(Event.PRESTOP_CALLED))
+        """Of one that was killed it counts as well if it may have been another run's line."""
+        mine, record = self.life.log.lines, self.life.record
+        lines = record.lines if self._killed and not mine else mine
+        return any(o.event in (Event.SIGTERM_RECEIVED, Event.PRESTOP_CALLED) for o in lines)
 
     @property
     def _deleted(self) -> bool | None:
@@ -189,8 +216,23 @@ class _Judge:
             return None
         return code == its_code or signal == its_number
 
+    @property
+    def _killed(self) -> bool:
+        """Whether this run of this container is the one that the trial killed past the API."""
+        mine = (self.life.container, self.life.restart)
+        ended_ns = self.life.ended_ns
+        after = ended_ns is not None and ended_ns >= self.start.t0_ns
+        return after and self.start.killed.get(self.life.record.uid) == mine
+
+    @property
+    def _by_trigger(self) -> bool:
+        """Whether that alone can have ended it: nobody had deleted its pod, or told it to end."""
+        return self._killed and self.pod.at is None and not self._told
+
     def _initiator(self) -> ending.Initiator:
         verb = str(self.start.accepted.data.get("verb", "")) if self.pod.target else None
+        if self.start.killed and not self._killed:
+            verb = None  # of another run, or another container, the trial asked nothing
         return ending.initiator(
             disruption=self.pod.disruption,
             pod_reason=self.pod.reason,
@@ -198,7 +240,14 @@ class _Judge:
             verb=verb,
             told=self._told,
             ended=self.life.ended_ns is not None,
+            disruption_shown=self.pod.disruption_shown,
         )
+
+    @property
+    def _outlived_its_pod(self) -> bool:
+        """Whether the pod's object went before its container, as by a forced delete."""
+        shown = self.life.record.frames[-1:]
+        return any(o.data.get("type") == "DELETED" for o in shown)
 
     # --- why ----------------------------------------------------------------------------
 
@@ -208,7 +257,11 @@ class _Judge:
         log, state = self.life.log, self.life.state
         killed = self._code_says(SIGKILL_CODE, SIGKILL)
         if self.life.ended_ns is None:
-            yield "its end was not seen within the observation window"
+            yield (
+                "its pod's object was gone while it still ran: nobody tells how it ended"
+                if self._outlived_its_pod
+                else "its end was not seen within the observation window"
+            )
         else:
             yield f"exit code {state.get('exit_code')}, reason {state.get('reason')}"
             if self._code_says(SIGTERM_CODE, SIGTERM):
@@ -220,7 +273,9 @@ class _Judge:
             False: "its log is complete and holds no SIGTERM: PID 1 did not pass it on"
             if verdict is EndedBy.SIGNAL_NOT_DELIVERED
             else "its log is complete and holds no SIGTERM",
-            None: "its log is not known to be complete, and holds no SIGTERM",
+            None: "it is no probe: nothing tells whether SIGTERM reached it"
+            if self._is_attached
+            else "its log is not known to be complete, and holds no SIGTERM",
         }[log.has_sigterm]
         if len(self.pod.graces_s) > 1:
             shown = " s, then ".join(map(str, self.pod.graces_s))

@@ -17,7 +17,7 @@ def who_answered(pieces: Iterable[Piece], around: Surroundings) -> Iterator[Answ
     """Each pod that answered, by uid."""
     answers: dict[str, list[Piece]] = {}
     for piece in pieces:
-        if piece.fate is Result.ANSWERED:
+        if piece.fate is Result.ANSWERED and piece.run.responder:
             answers.setdefault(piece.run.responder, []).append(piece)
     for uid in sorted(answers):
         pod = around.targets.get(uid)

@@ -150,6 +150,8 @@ class Prober:
     proto: Proto
     interval_ns: int | None
     source: str | None
+    address: str | None
+    node: str | None
     runs: tuple[Run, ...]
     lost: int | None
     patience_ns: int | None
@@ -206,6 +208,8 @@ def _prober(name: str, recorded: list[Observation], summary: Observation | None)
         proto=Proto.UDP if name.startswith(Proto.UDP) else Proto.TCP,
         interval_ns=period_ns,
         source=text(told.get("source")) or None,
+        address=text(told.get("address")) or None,
+        node=text(told.get("node")) or None,
         runs=runs,
         lost=None if made is None else max(0, made - sum(run.count for run in runs)),
         patience_ns=integer_or_none(told.get("patience_ns")),

@@ -120,6 +120,8 @@ class NewConnections:
     became of it: ``unfinished``, ``client-stall``, ``stranger``. An attempt that was
     under way at t = 0 belongs to the time since if it failed, and before if it was answered;
     ``*_before`` count those.
+    ``address`` is what was connected to, and ``node`` the name of the node whose address that
+    is; None: not known.
     ``failure_rate`` holds whatever became of the attempts that are not judged or lost. It is
     of time: where attempts are ``interval_ns`` apart in some stretches of the plan and further
     in others (``by_interval``), each of these counts by its planned slots, and counts do not.
@@ -157,3 +159,5 @@ class NewConnections:
     runs_left_out: int = 0
     by_interval: tuple[TriedEvery, ...] = ()
     notes: tuple[str, ...] = ()
+    address: str | None = None
+    node: str | None = None

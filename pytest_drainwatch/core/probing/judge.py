@@ -53,6 +53,8 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         proto=prober.proto,
         interval_ns=prober.interval_ns,
         source=prober.source,
+        address=prober.address,
+        node=prober.node,
         attempts=attempts,
         failed=failed,
         failure_rate=counts.rate(counted, prober.lost, planned=planned, sparsest=prober.sparsest),
@@ -65,8 +67,8 @@ def _judged(prober: Prober, pieces: Sequence[Piece], around: Surroundings) -> Ne
         observed_failing=_failing(since, prober, around.t0_ns),
         last_answered_ns=_since(answered[-1].ended, around.t0_ns) if answered else None,
         answered_by=answered_by,
-        by_terminating=at_least(a.by_terminating for a in targets),
-        after_unready=at_least(a.after_unready for a in targets),
+        by_terminating=None if around.anonymous else at_least(a.by_terminating for a in targets),
+        after_unready=None if around.anonymous else at_least(a.after_unready for a in targets),
         missed_slots=prober.missed_slots,
         late_p99_ns=prober.late_p99_ns,
         late_max_ns=prober.late_max_ns,
@@ -227,6 +229,12 @@ def _about(
         yield "by_terminating is null: no deletion of a target pod that answered was seen"
     if not around.control and any(found.after_unready is None for found in targets):
         yield "after_unready is null: no ready:false of a target pod that answered was seen"
+    if around.anonymous:
+        yield (
+            "answers do not say who gives them: by_terminating and after_unready are null, and "
+            "answered_by is empty"
+        )
+        return
     before = {p.run.responder for p in pieces if p.fate is Result.ANSWERED and not p.since}
     if around.pinned and before and not before & around.targets.keys():
         yield (

@@ -32,6 +32,7 @@ class Surroundings:
     stalls: Stalls
     pinned: bool = False  # by session affinity
     control: bool = False  # nothing was to be terminated
+    anonymous: bool = False  # answers do not say who gives them
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def pieces_of(run: Run, prober: Prober, around: Surroundings) -> Iterator[Piece]
     """The attempts of a run in order."""
     fate: Fate = run.result
     if fate is Result.ANSWERED and not run.responder:
-        fate = Doubt.STRANGER
+        fate = fate if around.anonymous else Doubt.STRANGER
     elif fate is Result.ANSWERED and around.workload and run.responder not in around.workload:
         fate = Result.FOREIGN if around.all_pods_known else Doubt.STRANGER
     if fate is Result.ANSWERED:

@@ -36,12 +36,14 @@ class OwnMetric(StrEnum):
     """A duration that the ancestor does not measure; 0 where surely no connection failed.
 
     From the first new connection that failed to the last one; and the time for which those
-    that failed stand, each until the next one was due: of TCP and of UDP, added up.
+    that failed stand, each until the next one was due: of TCP and of UDP, added up. From the
+    first HTTP request that failed to the last one.
     """
 
     NEW_TCP_FAILING = "new_tcp_connections_failing_ms"
     NEW_UDP_FAILING = "new_udp_ports_failing_ms"
     NEW_FAILED = "new_connections_failed_for_ms"
+    HTTP_FAILING = "http_requests_failing_ms"
 
 
 class Tally(StrEnum):

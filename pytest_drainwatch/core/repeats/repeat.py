@@ -7,11 +7,12 @@ if it was not measured, when the first did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_drainwatch.core.document import Environment, FlowReport, NodeFacts, Report
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
+from pytest_drainwatch.core.http.document import Requests
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.repeats.aggregate import Repeat
@@ -45,12 +46,16 @@ _FAILING = {OwnMetric.NEW_TCP_FAILING: Proto.TCP, OwnMetric.NEW_UDP_FAILING: Pro
 
 def repeat(report: Report, label: str) -> Repeat:
     """One report of ours, ready to be pooled."""
-    flows = tuple(_fate(flow) for flow in report.trial.flows)
+    flows = (*map(_fate, report.trial.flows), *_pooled(report.trial.requests))
     return Repeat(
         label=label,
         conditions=conditions(report),
         metrics=figures(report),
-        own_metrics={**failing(report.trial.new_connections), **failed_for(report)},
+        own_metrics={
+            **failing(report.trial.new_connections),
+            **failed_for(report),
+            **requests_failing(report.trial.requests),
+        },
         fates=counted(flows),
         flows=flows,
         tallies=tallies(report),
@@ -159,6 +164,23 @@ def failed_for(report: Report) -> Mapping[OwnMetric, Reading | None]:
     return {OwnMetric.NEW_FAILED: Reading(shown_ns=failed_ns, within=within)}
 
 
+def requests_failing(requests: Requests | None) -> Mapping[OwnMetric, Reading | None]:
+    """From the first HTTP request that failed to the last one, if any were made."""
+    if requests is None:
+        return {}
+    windows = [kind.failing for kind in requests.kinds if kind.failing is not None]
+    if windows:
+        begins, ends = [w.first_ns for w in windows], [w.last_ns for w in windows]
+        first = Interval(min(lo for lo, _ in begins), min(hi for _, hi in begins))
+        last = Interval(max(lo for lo, _ in ends), max(hi for _, hi in ends))
+        one = sum(w.failures for w in windows) == 1
+        return {OwnMetric.HTTP_FAILING: Reading.of(Interval.point(0) if one else last - first)}
+    attempts = sum(kind.attempts for kind in requests.kinds)
+    unknown = sum(kind.not_judged for kind in requests.kinds)
+    surely_none = attempts and not unknown and requests.lost == 0
+    return {OwnMetric.HTTP_FAILING: Reading.of(Interval.point(0)) if surely_none else None}
+
+
 def _apart(prober: NewConnections) -> Sequence[tuple[int | None, int, int]]:
     """How far apart attempts were; how many failed, and of how many that is not known."""
     # Reports of before there were two densities do not have them apart.
@@ -197,13 +219,18 @@ def _failed(probers: Sequence[NewConnections]) -> Interval | None:
 
 
 def _failing(probers: Sequence[NewConnections]) -> Reading | None:
-    if len(probers) != 1:
+    """Of several, each at a node of its own, the longest."""
+    lasts = [found for prober in probers if (found := _failing_at(prober)) is not None]
+    if len(lasts) < len(probers):
         return None
-    (prober,) = probers
+    return Reading.of(Interval(max(one.lo for one in lasts), max(one.hi for one in lasts)))
+
+
+def _failing_at(prober: NewConnections) -> Interval | None:
     if prober.observed_failing is not None:
-        return Reading.of(Interval(*prober.observed_failing.lasts_ns))
+        return Interval(*prober.observed_failing.lasts_ns)
     surely_none = prober.attempts and not prober.not_judged and prober.lost == 0
-    return Reading.of(Interval.point(0)) if surely_none else None
+    return Interval.point(0) if surely_none else None
 
 
 def _fate(flow: FlowReport) -> FlowFate:
@@ -213,6 +240,17 @@ def _fate(flow: FlowReport) -> FlowFate:
         outcome=str(flow.outcome),
         mechanism=str(flow.mechanism),
     )
+
+
+def _pooled(requests: Requests | None) -> Iterator[FlowFate]:
+    """How pooled HTTP connections ended, each by the name of its lane."""
+    for one in requests.connections if requests is not None else ():
+        yield FlowFate(
+            id=one.lane,
+            group=f"{one.role or 'unanswered'} http",
+            outcome=str(one.outcome),
+            mechanism=str(one.how),
+        )
 
 
 def _first_end(flows: Sequence[FlowReport]) -> Reading | None:

@@ -47,6 +47,8 @@ _METRICS = {
     OwnMetric.NEW_UDP_FAILING: "the same of new UDP ports",
     OwnMetric.NEW_FAILED: "for how long new connections failed: each that did stands for the time "
     "until the next was due; TCP and UDP added up",
+    OwnMetric.HTTP_FAILING: "from the first HTTP request that failed to the last one; 0: surely "
+    "none did",
 }
 _TALLIES = {
     Tally.TARGET_FLOWS_LOST: "flows of targets neither drained nor alive at the end, surely",
@@ -139,6 +141,29 @@ def _probed(proto: Proto) -> Iterator[Column[TrialRow]]:
         yield Column(name=f"new_{proto}_{name}", meaning=meaning, value=total(name))
 
 
+def _asked() -> Iterator[Column[TrialRow]]:
+    def total(name: str) -> Callable[[TrialRow], object]:
+        def value(row: TrialRow) -> object:
+            found = row.report.trial.requests
+            return None if found is None else sum(getattr(kind, name) for kind in found.kinds)
+
+        return value
+
+    meanings = {
+        "attempts": "HTTP requests since t = 0 that were served or failed; empty: none were made",
+        "failed": "those of them that failed",
+        "not_retry_safe": "failed ones that a client may not repeat unasked",
+        "not_judged": "further ones of which nobody knows",
+    }
+    for name, meaning in meanings.items():
+        yield Column(name=f"http_{name}", meaning=meaning, value=total(name))
+    yield Column(
+        name="http_lost",
+        meaning="further ones that the recording lacks",
+        value=lambda row: row.report.trial.requests and row.report.trial.requests.lost,
+    )
+
+
 def _longest(bounds: Iterable[Bounds]) -> int:
     return max((hi - lo for lo, hi in bounds), default=0)
 
@@ -196,6 +221,7 @@ TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
     *(column for tally in Tally for column in _tally(tally)),
     *_outcomes(),
     *(column for proto in Proto for column in _probed(proto)),
+    *_asked(),
     Column(
         name="integrity",
         meaning="`ok`, or who else answered",

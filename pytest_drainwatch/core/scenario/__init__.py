@@ -15,10 +15,18 @@ from pytest_drainwatch.core.scenario.flows import (
     UDP_SPARSE_RATE_HZ,
     Flows,
 )
+from pytest_drainwatch.core.scenario.http import Http
 from pytest_drainwatch.core.scenario.needs import ClusterNeeds, ProxyMode
 from pytest_drainwatch.core.scenario.scenario import Scenario, Trigger
-from pytest_drainwatch.core.scenario.service import Access, Affinity, Service, TrafficPolicy
+from pytest_drainwatch.core.scenario.service import (
+    Access,
+    Affinity,
+    Service,
+    TrafficPolicy,
+    ViaNode,
+)
 from pytest_drainwatch.core.scenario.values import ScenarioError
+from pytest_drainwatch.core.scenario.workload import Tcp, Udp, Workload
 
 __all__ = [
     "TCP_SPARSE_RATE_HZ",
@@ -31,6 +39,7 @@ __all__ = [
     "ClusterNeeds",
     "Controller",
     "Flows",
+    "Http",
     "Pid1",
     "PreStop",
     "ProxyMode",
@@ -38,8 +47,12 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Service",
+    "Tcp",
     "TrafficPolicy",
     "Trigger",
+    "Udp",
+    "ViaNode",
+    "Workload",
     "arms",
     "check_arms",
     "differences",

@@ -48,6 +48,7 @@ class Controller(StrEnum):
 
     DEPLOYMENT = "deployment"
     STATEFUL_SET = "statefulset"
+    DAEMON_SET = "daemonset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,8 @@ class App:
     exit-now resets each connection (SO_LINGER 0) or just exits. ``response_delay_ns``
     is how much later each TCP request is answered: what is in flight at SIGTERM.
     ``ready_after_s`` is how long a new pod is not yet Ready: the readiness probe's
-    initialDelaySeconds.
+    initialDelaySeconds. ``spread_over_nodes`` keeps the numbers of pods on any two nodes that
+    take pods within one of each other (topologySpreadConstraints).
     """
 
     behavior: Behavior = Behavior.DRAIN
@@ -105,6 +107,7 @@ class App:
     accept_on_drain: Accept = Accept.CLOSE
     controller: Controller = Controller.DEPLOYMENT
     ready_after_s: int = 0
+    spread_over_nodes: bool = False
 
     def __post_init__(self) -> None:
         # "drain" is as good as Behavior.DRAIN, and must mean the very same.
@@ -115,6 +118,11 @@ class App:
         become(self, "controller", Controller)
         check_kind("pre_stop", self.pre_stop, PreStop, None)
         check_kind("exit_now_reset", self.exit_now_reset, bool)
+        check_kind("spread_over_nodes", self.spread_over_nodes, bool)
+
+    def unusual(self) -> dict[str, object]:
+        """What a report says of it only where it is asked for."""
+        return {"spread_over_nodes": True} if self.spread_over_nodes else {}
 
     def check(self) -> None:
         """Refuse values that cannot be, alone or together. Raises :class:`ScenarioError`."""

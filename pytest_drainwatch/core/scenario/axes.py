@@ -82,7 +82,7 @@ def _differing(one: Any, other: Any, prefix: str) -> Iterator[str]:
     for each in fields(one):
         a, b = getattr(one, each.name), getattr(other, each.name)
         # A hook is one value: three seconds of sleep or an exec are two hooks, not two fields.
-        part = is_dataclass(a) and not prefix
+        part = is_dataclass(a) and is_dataclass(b) and not prefix
         if part:
             yield from _differing(a, b, f"{each.name}.")
         elif a != b:

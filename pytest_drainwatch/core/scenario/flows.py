@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
-from pytest_drainwatch.core.scenario.values import ScenarioError, check_within
+from pytest_drainwatch.core.scenario.values import ScenarioError, check_kind, check_within
 
 TCP_SPARSE_RATE_HZ = 5
 UDP_SPARSE_RATE_HZ = 10
@@ -26,6 +26,7 @@ class Flows:
     elsewhere flows send at the sparse rates, which by default are lower where the rates
     allow it, and of the new connections each ``probe_sparse_every``-th is tried: 1 is all of
     them throughout the trial, and None each tenth, or as many as make no more than 100 ms.
+    ``probe_each_node`` tries TCP at the NodePort of each node, and not of one alone.
     """
 
     tcp: int = 10
@@ -38,6 +39,7 @@ class Flows:
     probe_interval_ns: int | None = PROBE_INTERVAL_NS
     udp_probe_interval_ns: int | None = None
     probe_sparse_every: int | None = None
+    probe_each_node: bool = False
 
     @property
     def sparse_rates_hz(self) -> tuple[int, int]:
@@ -63,6 +65,10 @@ class Flows:
             None if udp is None else udp * self.sparse_every(udp),
         )
 
+    def unusual(self) -> dict[str, object]:
+        """What a report says of it only where it is asked for."""
+        return {"probe_each_node": True} if self.probe_each_node else {}
+
     def check(self) -> None:
         """Refuse values that cannot be, alone or together. Raises :class:`ScenarioError`."""
         check_within("tcp flows", self.tcp, 0, 20_000)
@@ -76,7 +82,11 @@ class Flows:
         for name in ("probe_interval_ns", "udp_probe_interval_ns"):
             if (interval_ns := getattr(self, name)) is not None:
                 check_within(name, interval_ns, NS_PER_MS, 60 * NS_PER_S)
+        check_kind("probe_each_node", self.probe_each_node, bool)
+        if self.probe_each_node and self.probe_interval_ns is None:
+            raise ScenarioError(
+                "probe_each_node is True and probe_interval_ns None: nothing is tried; expected "
+                "an interval, or probe_each_node False"
+            )
         if self.probe_sparse_every is not None:
             check_within("probe_sparse_every", self.probe_sparse_every, 1, 1000)
-        if self.tcp + self.udp == 0:
-            raise ScenarioError("a trial needs at least one flow; tcp flows and udp flows are 0")

@@ -27,12 +27,13 @@ class ClusterNeeds:
     """Settings of the cluster that the question is about; None: whatever the run has.
 
     ``kube_version`` is a minor version ("1.34"), ``min_sync_period_ms`` kube-proxy's
-    minSyncPeriod, which is 1000 by default.
+    minSyncPeriod, which is 1000 by default. ``nodes`` counts those that take pods.
     """
 
     kube_version: str | None = None
     proxy_mode: ProxyMode | None = None
     min_sync_period_ms: int | None = None
+    nodes: int | None = None
 
     def __post_init__(self) -> None:
         # 1.30 as a number would be 1.3.
@@ -47,6 +48,8 @@ class ClusterNeeds:
             raise ScenarioError(f"kube_version is {version!r}, expected a minor version: '1.37'")
         if self.min_sync_period_ms is not None:
             check_within("min_sync_period_ms", self.min_sync_period_ms, 0, 3_600_000)
+        if self.nodes is not None:
+            check_within("nodes", self.nodes, 1, 5000)
 
     def config(self) -> dict[str, object]:
         """What is asked for, as it stands in a report."""
@@ -54,12 +57,16 @@ class ClusterNeeds:
 
 
 def in_words(
-    kube_version: str | None, proxy_mode: str | None, min_sync_period_ms: int | None
+    kube_version: str | None,
+    proxy_mode: str | None,
+    min_sync_period_ms: int | None,
+    nodes: int | None = None,
 ) -> str:
     """What a cluster is or must be, as far as it is known; empty if nothing is."""
     words = [
         f"Kubernetes {kube_version}" if kube_version else "",
         f"kube-proxy {proxy_mode}" if proxy_mode else "",
         "" if min_sync_period_ms is None else f"minSyncPeriod {min_sync_period_ms} ms",
+        "" if nodes in (None, 1) else f"{nodes} nodes",
     ]
     return ", ".join(filter(None, words))

@@ -11,13 +11,14 @@ from pytest_drainwatch.core.pod.kubelet import kill_after, sigterm_after
 from pytest_drainwatch.core.scenario.app import App, Behavior, Controller, Pid1
 from pytest_drainwatch.core.scenario.flows import Flows
 from pytest_drainwatch.core.scenario.needs import ClusterNeeds
-from pytest_drainwatch.core.scenario.service import Affinity, Service
+from pytest_drainwatch.core.scenario.service import Access, Affinity, Service, ViaNode
 from pytest_drainwatch.core.scenario.values import (
     ScenarioError,
     become,
     check_kind,
     check_within,
 )
+from pytest_drainwatch.core.scenario.workload import PROBE_ONLY, Workload
 
 # Without a trigger there is nothing to wait for.
 NOTHING_NS = 10 * NS_PER_S
@@ -26,7 +27,11 @@ REPLACED_NS = 4 * NS_PER_S
 # The namespace controller comes to the pods about five seconds after the request.
 NAMESPACE_NS = 6 * NS_PER_S
 # The ancestor's word for the first.
-WORKLOADS = {Controller.DEPLOYMENT: "deploy", Controller.STATEFUL_SET: "statefulset"}
+WORKLOADS = {
+    Controller.DEPLOYMENT: "deploy",
+    Controller.STATEFUL_SET: "statefulset",
+    Controller.DAEMON_SET: "daemonset",
+}
 
 
 class Trigger(StrEnum):
@@ -36,15 +41,23 @@ class Trigger(StrEnum):
     EVICT = "evict"
     SCALE = "scale"  # to zero: every pod at once
     ROLLOUT = "rollout"  # as `kubectl rollout restart` does: every pod, one after the other
+    FORCE_DELETE = "force-delete"  # with gracePeriodSeconds 0: the object goes at once
+    EVACUATE_NODE = "evacuate-node"  # as `kubectl drain` does: cordon, and evict its pods
     NAMESPACE_DELETE = "namespace-delete"  # pods, Service and controller go with it
+    CONTAINER_KILL = "container-kill"  # SIGKILL to PID 1, past the API: the pod stays
     NONE = "none"  # a control: nothing is terminated, so nothing may be lost
+
+
+# Those that end as many pods as are asked for; the others are about all pods, or a node's.
+OF_SOME_PODS = (Trigger.DELETE, Trigger.FORCE_DELETE, Trigger.EVICT, Trigger.CONTAINER_KILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One trial's question. Raises :class:`ScenarioError` when it cannot be asked.
 
-    ``targets`` is how many pods are deleted or evicted at once.
+    ``targets`` is how many pods are deleted, evicted or killed at once. ``workload`` is the
+    user's own; None: the probe, which is deployed for the trial as ``app`` describes it.
     """
 
     app: App = field(default_factory=App)
@@ -57,8 +70,14 @@ class Scenario:
     observe_timeout_ns: int | None = None
     name: str = ""
     arm: str = ""  # its name among the arms of a question
+    workload: Workload | None = None
 
     def __post_init__(self) -> None:
+        check_kind("workload", self.workload, Workload, None)
+        if self.workload is not None:
+            self.workload.check()
+            check_kind("flows", self.flows, Flows)
+            object.__setattr__(self, "flows", self.workload.narrowed(self.flows))
         for part, kind in PARTS.items():
             check_kind(part, getattr(self, part), kind)
             getattr(self, part).check()
@@ -74,7 +93,8 @@ class Scenario:
     @property
     def id(self) -> str:
         """The scenario's name in test ids and results: words joined with ``-``."""
-        return self.name or f"{self.app.behavior}-{self.trigger}"
+        about = self.workload.slug if self.workload else self.app.behavior
+        return self.name or f"{about}-{self.trigger}"
 
     @property
     def observe_ns(self) -> int:
@@ -86,35 +106,47 @@ class Scenario:
         if self.trigger is Trigger.NONE:
             return NOTHING_NS
         hears_ns = (self.cluster.min_sync_period_ms or 0) * NS_PER_MS
-        later_ns = max(self._spread_ns, self.replacement_ns) + hears_ns
+        later_ns = max(self._spread(self._killed_ns), self.replacement_ns) + hears_ns
         return self._killed_ns + later_ns + 30 * NS_PER_S
 
     @property
     def expected_ns(self) -> int:
         """How long settle and observation will take, about; said before the wait."""
-        app = self.app
         if self.trigger is Trigger.NONE:
             return self.settle_ns + self.observe_ns
-        term = sigterm_after(app.grace_period_s, self._hook_ns)
-        ends = {Behavior.DRAIN: term + app.drain_ns, Behavior.EXIT_NOW: term}
-        end = min(ends.get(app.behavior, self._killed_ns), self._killed_ns)
-        if app.pid1 is Pid1.SHELL:
-            end = self._killed_ns
-        return self.settle_ns + min(end + self._spread_ns + 4 * NS_PER_S, self.observe_ns)
+        lasts_ns = self._ends_ns + self._spread(self._ends_ns) + 4 * NS_PER_S
+        return self.settle_ns + min(lasts_ns, self.observe_ns)
 
     @property
     def replacement_ns(self) -> int:
         """For how long a pod that replaces another one is not yet Ready, at least."""
         return self.app.ready_after_s * NS_PER_S
 
-    @property
-    def _spread_ns(self) -> int:
-        """How much later than the first the last pod is told to end, about."""
+    def _spread(self, end_ns: int) -> int:
+        """How much later than the first the last pod is told to end, if each takes ``end_ns``."""
         if self.trigger is Trigger.NAMESPACE_DELETE:
             return NAMESPACE_NS
-        if self.trigger is not Trigger.ROLLOUT:
+        if self.trigger not in (Trigger.ROLLOUT, Trigger.EVACUATE_NODE):
             return 0
-        return self.app.replicas * (REPLACED_NS + self.replacement_ns)
+        each_ns = REPLACED_NS + self.replacement_ns
+        if self.trigger is Trigger.EVACUATE_NODE:
+            # All at once, unless a disruption budget lets them go one after the other.
+            return (self.app.replicas - 1) * each_ns
+        if self.app.controller is not Controller.DEPLOYMENT:
+            each_ns += end_ns  # the replacement is made when its predecessor is gone
+        return self.app.replicas * each_ns
+
+    @property
+    def _ends_ns(self) -> int:
+        """From when it is told to a pod's end, about."""
+        app = self.app
+        if self.trigger is Trigger.CONTAINER_KILL:
+            return 0
+        term = sigterm_after(app.grace_period_s, self._hook_ns)
+        ends = {Behavior.DRAIN: term + app.drain_ns, Behavior.EXIT_NOW: term}
+        if app.pid1 is Pid1.SHELL or self.workload is not None:  # whose ways nobody knows
+            return self._killed_ns
+        return min(ends.get(app.behavior, self._killed_ns), self._killed_ns)
 
     @property
     def _hook_ns(self) -> int:
@@ -162,13 +194,28 @@ class Scenario:
             "observe_timeout_seconds": self.observe_ns / NS_PER_S,
             "flow_timeout_seconds": TCP_SILENT_NS / NS_PER_S,
             "udp_silence_datagrams": UDP_SILENT_COUNT,
+            **app.unusual(),
+            **flows.unusual(),
+            **service.unusual(),
+            **self._attached(),
+        }
+
+    def _attached(self) -> dict[str, object]:
+        """What is else of a workload of the user's: of the probe's ways it has none."""
+        if self.workload is None:
+            return {}
+        return {
+            **dict.fromkeys(PROBE_ONLY),
+            "workload": self.workload.what,
+            "attached": self.workload.config(),
         }
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What is unusual enough to be said in header and report."""
-        app = self.app
-        found = []
+        app, found = self.app, list[str]()
+        if self.trigger is Trigger.CONTAINER_KILL:
+            return ()  # nobody is told, so nobody drains
         left_ns = self._killed_ns - sigterm_after(app.grace_period_s, self._hook_ns)
         if app.pre_stop and app.pre_stop.lasts_ns >= app.grace_period_s * NS_PER_S:
             found.append(
@@ -176,7 +223,8 @@ class Scenario:
                 f"({app.grace_period_s} s): SIGTERM comes at the end of the grace period and the "
                 f"app gets {left_ns / NS_PER_S:g} s"
             )
-        if app.behavior is Behavior.DRAIN and app.drain_ns >= left_ns:
+        drains = app.behavior is Behavior.DRAIN and self.workload is None
+        if drains and app.drain_ns >= left_ns:
             given = f"grace period ({app.grace_period_s} s)"
             if app.pre_stop:
                 given = f"what {given} and preStop leave after SIGTERM ({left_ns / NS_PER_S:g} s)"
@@ -184,6 +232,8 @@ class Scenario:
                 f"drain window ({app.drain_ns / NS_PER_S:g} s) >= {given}: "
                 "the kubelet kills the pod before it has drained"
             )
+        if self.trigger is Trigger.EVACUATE_NODE:
+            found.append("every pod of the node is evicted, as by kubectl drain: others' pods too")
         if app.pid1 is Pid1.SHELL:
             found.append("a shell is PID 1: it does not pass SIGTERM on to the probe")
         return tuple(found)
@@ -195,27 +245,53 @@ PARTS = {"app": App, "flows": Flows, "service": Service, "cluster": ClusterNeeds
 def _check_together(asked: Scenario) -> None:
     """Refuse values of different parts that cannot be together."""
     app, flows, trigger = asked.app, asked.flows, asked.trigger
+    requests = asked.workload is not None and asked.workload.http is not None
+    if flows.tcp + flows.udp == 0 and not requests:
+        raise ScenarioError("a trial needs at least one flow; tcp flows and udp flows are 0")
     if asked.targets > app.replicas:
         raise ScenarioError(
             f"targets is {asked.targets} and replicas {app.replicas}: there are not so many pods "
             "to terminate"
         )
-    if asked.targets > 1 and trigger not in (Trigger.DELETE, Trigger.EVICT):
+    if asked.targets > 1 and trigger not in OF_SOME_PODS:
+        some = " or ".join(repr(str(each)) for each in OF_SOME_PODS)
         raise ScenarioError(
             f"targets is {asked.targets} and trigger {str(trigger)!r}: that trigger is about all "
-            "pods or none; expected 'delete' or 'evict', or targets 1"
+            f"pods, those of a node, or none; expected {some}, or targets 1"
         )
-    if trigger is Trigger.ROLLOUT and app.controller is not Controller.DEPLOYMENT:
-        raise ScenarioError(
-            "trigger is 'rollout' and controller 'statefulset': a StatefulSet ends a pod before "
-            "it makes its replacement, which is not measured yet; expected a deployment"
-        )
+    if app.controller is Controller.DAEMON_SET and asked.workload is None:
+        _check_daemon_set(asked)
     pinned = asked.service.session_affinity is Affinity.CLIENT_IP and app.replicas > 1
     if pinned and (flows.udp_one_way or (flows.tcp and flows.udp)):
         raise ScenarioError(
             "session_affinity is 'ClientIP' with several replicas: kube-proxy pins TCP and UDP "
             "of one client to pods of their own, so no pod has both; expected tcp or udp flows "
             "to be 0, and no one-way flows"
+        )
+    if pinned and asked.service.via_node is not ViaNode.ANY:
+        raise ScenarioError(
+            f"via_node is {str(asked.service.via_node)!r} and session_affinity 'ClientIP' with "
+            "several replicas: kube-proxy chooses the pod; expected via_node 'any'"
+        )
+    if flows.probe_each_node and asked.service.access is not Access.NODE_PORT:
+        raise ScenarioError(
+            f"probe_each_node is True and access {str(asked.service.access)!r}: only NodePorts "
+            "are tried node by node; expected access 'nodeport'"
+        )
+
+
+def _check_daemon_set(asked: Scenario) -> None:
+    """A DaemonSet has a pod for each node, and whoever empties a node leaves it there."""
+    nodes = asked.cluster.nodes or 1
+    if asked.app.replicas != nodes:
+        raise ScenarioError(
+            f"controller is 'daemonset' and replicas {asked.app.replicas}: it has one pod for each "
+            f"node; expected {nodes}, as nodes says, or another number of nodes"
+        )
+    if asked.trigger in (Trigger.SCALE, Trigger.EVACUATE_NODE):
+        raise ScenarioError(
+            f"controller is 'daemonset' and trigger {str(asked.trigger)!r}: its pods cannot be "
+            "scaled, and kubectl drain leaves them; expected another trigger, or a deployment"
         )
 
 

@@ -12,6 +12,7 @@ class Access(StrEnum):
     """By which address the Service is reached, and so from where."""
 
     NODE_PORT = "nodeport"  # from outside of the cluster
+    LOAD_BALANCER = "loadbalancer"  # from outside, by an address that the cluster is given for it
     CLUSTER_IP = "clusterip"  # from a pod of the cluster
 
 
@@ -29,19 +30,33 @@ class Affinity(StrEnum):
     CLIENT_IP = "ClientIP"
 
 
+class ViaNode(StrEnum):
+    """Whose NodePort is connected to, seen from the pod that is terminated."""
+
+    ANY = "any"  # whichever the cluster names first
+    TARGET_NODE = "target-node"  # that of the node on which it runs
+    OTHER_NODE = "other-node"  # that of a node on which it does not
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The Service in front of the probe, in Kubernetes' own words."""
+    """The Service in front of the probe, in Kubernetes' own words.
+
+    ``via_node`` chooses the way by choosing the pod: of those that could be terminated the
+    first to go is one that makes it true.
+    """
 
     access: Access = Access.NODE_PORT
     external_traffic_policy: TrafficPolicy = TrafficPolicy.CLUSTER
     session_affinity: Affinity = Affinity.NONE
     publish_not_ready_addresses: bool = False
+    via_node: ViaNode = ViaNode.ANY
 
     def __post_init__(self) -> None:
         become(self, "access", Access)
         become(self, "external_traffic_policy", TrafficPolicy)
         become(self, "session_affinity", Affinity)
+        become(self, "via_node", ViaNode)
         check_kind("publish_not_ready_addresses", self.publish_not_ready_addresses, bool)
 
     def check(self) -> None:
@@ -52,3 +67,12 @@ class Service:
                 "external_traffic_policy is 'Local' and access 'clusterip': the policy is about "
                 "traffic from outside, which a ClusterIP has none of; expected access 'nodeport'"
             )
+        if inside and self.via_node is not ViaNode.ANY:
+            raise ScenarioError(
+                f"via_node is {str(self.via_node)!r} and access 'clusterip': a ClusterIP is "
+                "reached in the client's own node; expected access 'nodeport'"
+            )
+
+    def unusual(self) -> dict[str, object]:
+        """What a report says of it only where it is asked for."""
+        return {} if self.via_node is ViaNode.ANY else {"via_node": str(self.via_node)}

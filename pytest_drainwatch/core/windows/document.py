@@ -73,6 +73,10 @@ class PodWindows:
     None says that it is not known. ``dead_endpoint``: from the end of the pod's last TCP
     flow to the removal of its endpoint; negative where the endpoint went first.
 
+    ``node`` is the name of its node; None: the slices do not say. With externalTrafficPolicy
+    Local kube-proxy looks at the endpoints of its own node alone, so then a fallback is one of
+    that node, and ``met`` counts the connections that entered there.
+
     The instants beside them: ``removed_by_family_ns`` for each address family that the
     slices name; an endpoint is gone with the last of them.
     """
@@ -89,3 +93,4 @@ class PodWindows:
     removed_ns: Bounds | None = None
     removed_by_family_ns: Mapping[str, Bounds] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    node: str | None = None

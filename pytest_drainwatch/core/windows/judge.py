@@ -12,6 +12,7 @@ from pytest_drainwatch.core.endpoints import Snapshot
 from pytest_drainwatch.core.interval import Bounds, Interval, bounds
 from pytest_drainwatch.core.moments import PodMoments, shown_by
 from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.probing.pieces import Tried
 from pytest_drainwatch.core.stretches import Shown, Stretch
 from pytest_drainwatch.core.windows.document import Break, PodWindows, Span
 from pytest_drainwatch.core.windows.met import Attempts
@@ -32,34 +33,41 @@ class Evidence:
     last_tcp_ends: Mapping[str, Interval | None]  # by pod uid, since t = 0
     local_only: bool  # externalTrafficPolicy Local on several nodes
     kept_ready: bool  # publishNotReadyAddresses
-    attempts: Attempts | None = None
+    tried: Sequence[Tried] = ()
 
 
 def windows(pods: Mapping[str, PodMoments], evidence: Evidence) -> tuple[PodWindows, ...]:
     """Those of each target pod, in the order of their names."""
     shown = shown_by(evidence.seen, evidence.t0_ns)
     logs = _Logs.of(evidence.seen, evidence.clocks)
-    judged = (_of_pod(pod, shown, logs, evidence) for pod in pods.values())
+    nodes = _Nodes.of(shown)
+    judged = (_of_pod(pod, shown, nodes, logs, evidence) for pod in pods.values())
     found = [_with_met(pod, shown.gaps, evidence) for pod in judged]
     return tuple(sorted(found, key=lambda w: (w.pod or "", w.pod_uid)))
 
 
-def _of_pod(pod: PodMoments, shown: Shown, logs: _Logs, evidence: Evidence) -> PodWindows:
+def _of_pod(
+    pod: PodMoments, shown: Shown, nodes: _Nodes, logs: _Logs, evidence: Evidence
+) -> PodWindows:
     t0_ns = evidence.t0_ns
+    node = nodes.by_uid.get(pod.uid)
     removed = _since(pod.endpoint_removed, t0_ns)
     fallback: tuple[Span, ...] | None = None
     notes, hidden = list[str](), list(_gaps(evidence))
     if not shown.snapshots:
         notes.append("no slice of the Service was seen: when it was routable is not known")
-    elif evidence.local_only:
+    elif evidence.local_only and (node is None or not nodes.all_known):
         notes.append(
             "fallback-routable is not known: with externalTrafficPolicy Local each node falls "
-            "back by itself, and slices do not say whose endpoints are whose"
+            "back by itself, and the slices do not say on which nodes the endpoints are"
         )
     else:
         # None that was seen is none that was, unless something was hidden.
+        among = node if evidence.local_only else None
         found = shown.stretches(
-            pod.uid, _last_resort(shown, pod.uid), lambda now: _cause(pod, now, logs)
+            pod.uid,
+            _last_resort(shown, pod.uid, among),
+            lambda now: _cause(pod, now, logs, among),
         )
         fallback = tuple(_span([one], t0_ns) for one in found) or (None if hidden else ())
     notes += hidden
@@ -76,12 +84,13 @@ def _of_pod(pod: PodMoments, shown: Shown, logs: _Logs, evidence: Evidence) -> P
         removed_ns=bounds(removed),
         removed_by_family_ns=dict(_by_family(pod, shown)),
         notes=tuple(notes),
+        node=node,
     )
 
 
 def _with_met(pod: PodWindows, gaps: Sequence[Interval], evidence: Evidence) -> PodWindows:
     """The same windows with what new connections met in each."""
-    attempts = evidence.attempts
+    attempts = Attempts.of(evidence.tried, pod.node if evidence.local_only else None)
     if attempts is None:
         return pod
 
@@ -171,21 +180,23 @@ def _by_family(pod: PodMoments, shown: Shown) -> Iterator[tuple[str, Bounds]]:
             yield family, (lo - t0_ns, received_ns - t0_ns)
 
 
-def _last_resort(shown: Shown, uid: str) -> Iterator[bool]:
-    """Whether kube-proxy had nobody but terminating pods at each snapshot, this one among them."""
+def _last_resort(shown: Shown, uid: str, node: str | None) -> Iterator[bool]:
+    """Whether kube-proxy had nobody but terminating pods at each snapshot, this one among them;
+    on ``node``, if it looks at that one alone.
+    """
     for snapshot in shown.snapshots:
         yield (
             snapshot.has(uid, "serving")
             and snapshot.has(uid, "terminating")
-            and not snapshot.ready()
+            and not snapshot.ready(node)
         )
 
 
-def _cause(pod: PodMoments, now: Snapshot, logs: _Logs) -> int | None:
+def _cause(pod: PodMoments, now: Snapshot, logs: _Logs, node: str | None) -> int | None:
     """What must have preceded the end of a fallback that ``now`` shows; None: not known."""
-    if now.ready():
+    if now.ready(node):
         # A pod is ready after it has begun to listen: which of these came first, if several?
-        began = [logs.listening_ns.get(uid) for uid in now.ready()]
+        began = [logs.listening_ns.get(uid) for uid in now.ready(node)]
         return None if None in began else min(ns for ns in began if ns is not None)
     if not now.has(pod.uid, "serving"):
         # It answered its readiness probe with 503 first, or its container ended.
@@ -193,6 +204,23 @@ def _cause(pod: PodMoments, now: Snapshot, logs: _Logs) -> int | None:
             return logs.unready_ns[pod.uid]
         return pod.alive_ns if pod.uid in logs.whole else None
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """On which node each pod is that a slice ever listed; ``all_known``: that of all of them."""
+
+    by_uid: Mapping[str, str]
+    all_known: bool
+
+    @classmethod
+    def of(cls, shown: Shown) -> _Nodes:
+        found: dict[str, str | None] = {}
+        for snapshot in shown.snapshots:
+            for uid in snapshot.by_uid:
+                found[uid] = found.get(uid) or snapshot.node(uid)
+        known = {uid: node for uid, node in found.items() if node is not None}
+        return cls(known, len(known) == len(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,16 @@ class Attempts:
     sparsest: int
 
     @classmethod
-    def of(cls, tried: Iterable[Tried]) -> Attempts | None:
-        """Those of a recording; None if none were tried."""
-        tcp = [each for each in tried if each.prober.proto is Proto.TCP]
+    def of(cls, tried: Iterable[Tried], node: str | None = None) -> Attempts | None:
+        """Those of a recording; None if none were tried.
+
+        If a ``node`` is named, without those that surely entered the cluster at another one.
+        """
+        tcp = [
+            each
+            for each in tried
+            if each.prober.proto is Proto.TCP and (node is None or each.prober.node in (None, node))
+        ]
         if not tcp:
             return None
         (plan, *others) = [each.prober.plan for each in tcp]

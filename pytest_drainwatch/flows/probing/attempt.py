@@ -17,7 +17,7 @@ from pytest_drainwatch.flows.probing import causes
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.ports import SourcePorts
 from pytest_drainwatch.flows.probing.runs import Settled
-from pytest_drainwatch.flows.protocol import Farewell, Reply, parse_line
+from pytest_drainwatch.flows.protocol import Farewell, Reply, parse_line, request
 
 
 class Attempt(ABC):
@@ -142,6 +142,10 @@ class Attempt(ABC):
         self.took_ns = at_ns - self.begun_ns
         if self.sock is not None:
             self.sock.close()
+
+    def _question(self) -> bytes:
+        """What is asked."""
+        return request(self._seq, introduce=False)
 
     def _take_line(self, line: bytes, at_ns: int) -> None:
         frame = parse_line(line)

@@ -14,8 +14,10 @@ from pytest_drainwatch.flows.fields import (
     check_present,
     check_same_family,
 )
+from pytest_drainwatch.flows.plain import Exchange, parse_exchange
 
 PROTOS = ("tcp", "udp")
+MOST_PROBERS = 64  # of one proto
 MOST_SPARSE = 60_000  # 1 ms apart where it is dense, a minute elsewhere
 
 
@@ -24,6 +26,8 @@ class ProberConfig:
     """A new connection to ``address`` every ``interval_ns``, each given up after ``patience_ns``.
 
     Where the plan is sparse only each ``sparse_every``-th slot is tried; 1: all of them.
+    ``number`` tells it from others of its protocol, and ``node`` is the name of the node whose
+    address it is; None: not known.
 
     The patience is a second because Linux sends a lost SYN again after a second: who is
     answered later than that has lost its first one. Such an attempt is a timeout, however
@@ -37,11 +41,14 @@ class ProberConfig:
     source_address: str | None = None
     patience_ns: int = NS_PER_S
     sparse_every: int = 1
+    number: int = 1
+    node: str | None = None
+    exchange: Exchange | None = None  # what is said to a workload of the user's
 
     @property
     def subject(self) -> str:
         """What its observations are about."""
-        return f"{self.proto}-new"
+        return f"{self.proto}-new" if self.number == 1 else f"{self.proto}-new-{self.number}"
 
     @property
     def open_at_once(self) -> int:
@@ -58,9 +65,11 @@ def parse_probers(raw: object) -> tuple[ProberConfig, ...]:
     if not isinstance(raw, list):
         raise ConfigError(f"probers is {str(raw)[:80]}; expected a list")
     probers = tuple(_prober(f"probers[{number}]", one) for number, one in enumerate(raw))
-    protos = [prober.proto for prober in probers]
-    if len(set(protos)) < len(protos):
-        raise ConfigError(f"probers are for {', '.join(protos)}; expected one per proto at most")
+    subjects = [prober.subject for prober in probers]
+    if len(set(subjects)) < len(subjects):
+        raise ConfigError(
+            f"probers are {', '.join(subjects)}; expected one per proto and number at most"
+        )
     return probers
 
 
@@ -78,7 +87,13 @@ def _prober(name: str, raw: object) -> ProberConfig:
     check_number("port", known, 1, 65535, prefix=f"{name}.")
     check_number("interval_ns", known, NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
     check_number("sparse_every", known, 1, MOST_SPARSE, prefix=f"{name}.")
+    check_number("number", known, 1, MOST_PROBERS, prefix=f"{name}.")
+    node = known.get("node")
+    if node is not None and (not isinstance(node, str) or not node):
+        raise ConfigError(f"{name}.node is {node!r}; expected a text or null")
     check_number("patience_ns", known, 10 * NS_PER_MS, 60 * NS_PER_S, prefix=f"{name}.")
+    if known.get("exchange") is not None:
+        known["exchange"] = parse_exchange(f"{name}.exchange", known["exchange"])
     return ProberConfig(**known)  # type: ignore[arg-type]
 
 

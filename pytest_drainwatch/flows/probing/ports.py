@@ -16,6 +16,9 @@ import socket
 from pytest_drainwatch.flows.limits import port_range
 
 MOST_TRIES = 64  # ports in a row that somebody else holds
+# Whoever closes first holds its port for a minute (TIME_WAIT), so the client of a trial before
+# may have left a block of thousands: longer and longer leaps get over it.
+LEAPS = (64, 128, 256, 512, *[1024] * 63)  # once around 65,536
 
 
 class SourcePorts:
@@ -32,20 +35,22 @@ class SourcePorts:
 
     def bind(self, sock: socket.socket, address: str) -> None:
         """Bind to the next port that is free. Raises :class:`OSError` if none is."""
-        tries = min(MOST_TRIES, self._count)
-        for left in reversed(range(tries)):
+        steps = [1] * min(MOST_TRIES, self._count)
+        steps += LEAPS if self._count > MOST_TRIES else ()
+        for left, step in zip(reversed(range(len(steps))), steps, strict=True):
             port = self._low + self._next
-            self._next = (self._next + 1) % self._count
             try:
                 sock.bind((address, port))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
-                self._held += 1
+                self._held += step  # what a leap skips is not used either
+                self._next = (self._next + step) % self._count
                 if not left:
                     raise
             else:
                 self._had += 1
+                self._next = (self._next + 1) % self._count
                 return
 
     def round_ns(self, interval_ns: int) -> int | None:
@@ -55,4 +60,7 @@ class SourcePorts:
         """
         if not self._known or not self._had:
             return None
-        return self._count * interval_ns * self._had // (self._had + self._held)
+        passed = self._had + self._held
+        if passed < self._count:  # not even once around: the rest is free as far as we know
+            return (self._count - self._held) * interval_ns
+        return self._count * interval_ns * self._had // passed

@@ -23,6 +23,7 @@ from pytest_drainwatch.flows.icmp import errno_name
 from pytest_drainwatch.flows.lateness import Book
 from pytest_drainwatch.flows.probing.attempt import Attempt
 from pytest_drainwatch.flows.probing.config import ProberConfig
+from pytest_drainwatch.flows.probing.plain import PlainTcpAttempt, PlainUdpAttempt
 from pytest_drainwatch.flows.probing.ports import SourcePorts
 from pytest_drainwatch.flows.probing.runs import Runs
 from pytest_drainwatch.flows.probing.slots import Slots
@@ -37,6 +38,12 @@ APART_NS = 1_250_000
 LEAD_NS = 2 * NS_PER_MS
 # Two patiences: one that was accepted late is given one of its own. Who stops us waits longer.
 END_PATIENCE_S = 2.0
+_KINDS: dict[tuple[str, bool], type[Attempt]] = {
+    ("tcp", False): TcpAttempt,
+    ("udp", False): UdpAttempt,
+    ("tcp", True): PlainTcpAttempt,
+    ("udp", True): PlainUdpAttempt,
+}
 _ANSWER = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 
 
@@ -55,7 +62,7 @@ class Prober:
         self._loop = loop
         self._emit = emit
         self._runs = Runs(config.subject, emit)
-        self._kind: type[Attempt] = TcpAttempt if config.proto == "tcp" else UdpAttempt
+        self._kind = _KINDS[config.proto, config.exchange is not None]
         self._ports = SourcePorts()
         self._epoll = select.epoll()
         self._by_fd: dict[int, Attempt] = {}
@@ -124,6 +131,8 @@ class Prober:
                     "epoch_ns": epoch_ns,
                     "patience_ns": self.config.patience_ns,
                     "source": self.config.source_address,
+                    "address": self.config.address,
+                    "node": self.config.node,
                     "ports_round_ns": self._ports.round_ns(self.config.interval_ns),
                     "attempts": self._attempts,
                     "unfinished": self._runs.counts[Result.UNFINISHED],

@@ -13,7 +13,7 @@ from pytest_drainwatch.flows.icmp import errno_name
 from pytest_drainwatch.flows.probing.attempt import Attempt
 from pytest_drainwatch.flows.probing.config import ProberConfig
 from pytest_drainwatch.flows.probing.ports import SourcePorts
-from pytest_drainwatch.flows.protocol import LINE_LIMIT, request
+from pytest_drainwatch.flows.protocol import LINE_LIMIT
 
 # An RST instead of a FIN. At 200 attempts a second a FIN would leave 200 ports a second in
 # TIME_WAIT here for a minute, and as many conntrack entries in the node for two.
@@ -87,9 +87,14 @@ class TcpAttempt(Attempt):
             # first one that went nowhere. Every client waits that second.
             self._settle(Result.TIMEOUT, monotonic_ns())
             return
+        self._accepted()
+
+    def _accepted(self) -> None:
+        """It was accepted: ask."""
+        assert self.sock is not None
         self._asked_ns = monotonic_ns()
         try:
-            self.sock.send(request(self._seq, introduce=False))
+            self.sock.send(self._question())
         except OSError as error:
             self._not_asked(errno_name(error.errno), monotonic_ns())
 
@@ -107,9 +112,10 @@ class TcpAttempt(Attempt):
         """The send failed: perhaps the peer had said bye before. An EOF is no FIN by now."""
         assert self.sock is not None
         with suppress(OSError):
-            line, ended, _ = self.sock.recv(2 * LINE_LIMIT).partition(b"\n")
-            if ended:
-                self._take_line(line, monotonic_ns())
+            received = self.sock.recv(2 * LINE_LIMIT)
+            if received:
+                self._take(received, monotonic_ns(), ended=False)
+            if self.result is not None:
                 return
         self._failed(name, at_ns)
 
@@ -122,11 +128,15 @@ class TcpAttempt(Attempt):
                 return
             at_ns = monotonic_ns()
             received = self._received = self._received + data
-            line, ended, _ = received.partition(b"\n")
-            if ended or len(received) > LINE_LIMIT:
-                self._take_line(line, at_ns)
-            elif not data:
-                self._settle(self._unserved(), at_ns)
+            self._take(received, at_ns, ended=not data)
+
+    def _take(self, received: bytes, at_ns: int, *, ended: bool) -> None:
+        """See whether what came so far is an answer; ``ended``: nothing more will come."""
+        line, whole, _ = received.partition(b"\n")
+        if whole or len(received) > LINE_LIMIT:
+            self._take_line(line, at_ns)
+        elif ended:
+            self._settle(self._unserved(), at_ns)
 
     def _give_up(self) -> None:
         now_ns = monotonic_ns()

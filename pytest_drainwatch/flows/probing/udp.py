@@ -9,7 +9,7 @@ from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.flows import icmp
 from pytest_drainwatch.flows.icmp import errno_name
 from pytest_drainwatch.flows.probing.attempt import Attempt
-from pytest_drainwatch.flows.protocol import LINE_LIMIT, request
+from pytest_drainwatch.flows.protocol import LINE_LIMIT
 
 
 class UdpAttempt(Attempt):
@@ -32,7 +32,7 @@ class UdpAttempt(Attempt):
             return
         self.begun_ns = monotonic_ns()
         try:
-            sock.send(request(self._seq, introduce=False))
+            sock.send(self._question())
         except OSError as error:
             self._not_sent(sock, errno_name(error.errno))
 
@@ -49,15 +49,19 @@ class UdpAttempt(Attempt):
         if not readable:
             return
         assert self.sock is not None
-        error = icmp.read_one(self.sock)
-        if error is not None:
-            self._failed(error.errno, monotonic_ns())
-            return
-        try:
-            data = self.sock.recv(4 * LINE_LIMIT)
-        except BlockingIOError:
-            return
-        at_ns = monotonic_ns()
+        while self.result is None:
+            error = icmp.read_one(self.sock)
+            if error is not None:
+                self._failed(error.errno, monotonic_ns())
+                return
+            try:
+                data = self.sock.recv(4 * LINE_LIMIT)
+            except BlockingIOError:
+                return
+            self._take(data, monotonic_ns())
+
+    def _take(self, data: bytes, at_ns: int) -> None:
+        """See whether a datagram is an answer."""
         self._take_line(data[:-1] if data.endswith(b"\n") else b"", at_ns)
 
     def _give_up(self) -> None:

@@ -26,9 +26,11 @@ OWNER = """
 import sys, time
 from pytest_drainwatch.cluster import ClusterSettings, open_cluster
 from tests.embedded.live.workload import deploy_web
-cluster = open_cluster(ClusterSettings(), why="a test", log=lambda line: None)
+nodes = int(sys.argv[1])
+cluster = open_cluster(ClusterSettings(nodes=nodes), why="a test", log=lambda line: None)
 deploy_web(cluster)
-print(cluster.name, cluster.layout.node_pid.read_text(), flush=True)
+layouts = [cluster.layout.of_node(index) for index in range(nodes)]
+print(cluster.name, *(layout.node_pid.read_text() for layout in layouts), flush=True)
 time.sleep(300)
 """
 
@@ -38,11 +40,15 @@ def start(**settings: object) -> EmbeddedCluster:
 
 
 @pytest.fixture
-def owner() -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds a cluster with pods."""
+def owner(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds a cluster with pods, of so many nodes (one)."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
-        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+        [sys.executable, "-c", OWNER, str(getattr(request, "param", 1))],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=ROOT,
     )
     yield process
     process.kill()
@@ -74,31 +80,46 @@ def test_host_is_as_before() -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("owner", "number"),
+    [
+        (1, signal.SIGKILL),
+        (1, signal.SIGTERM),
+        (1, signal.SIGINT),
+        (2, signal.SIGKILL),
+    ],
+    indirect=["owner"],
+)
 def test_ends_with_its_owner(owner: subprocess.Popen[str], number: int) -> None:
     before = host.snapshot()
     assert owner.stdout is not None
-    name, node = owner.stdout.readline().split()
+    name, *nodes = owner.stdout.readline().split()
     link = next(
         line.split("@")[0]
         for line in host.snapshot()["links"]
         if line.startswith("dwh") and line not in before["links"]
     )
-    assert any("python3" in command for command in own_processes(int(node)).values())
+    for node in nodes:
+        assert any("python3" in command for command in own_processes(int(node)).values())
     owner.send_signal(number)
     owner.wait()
-    assert host.eventually(lambda: nothing_is_left(name, int(node)), within_s=5)
+    for node in nodes:
+        assert host.eventually(lambda node=node: nothing_is_left(name, int(node)), within_s=5)  # type: ignore[misc]
     assert host.differences(before, host.snapshot(), cluster=name, link=link) == []
     if number == signal.SIGKILL:
         start().close()  # and the next start works
 
 
-def test_killed_reaper_takes_the_node_with_it_and_is_swept_up() -> None:
-    cluster = start()
+@pytest.mark.parametrize("count", [1, 2])
+def test_killed_reaper_takes_the_nodes_with_it_and_is_swept_up(count: int) -> None:
+    cluster = start(nodes=count)
     deploy_web(cluster).api.close()
-    node = int(cluster.layout.node_pid.read_text())
+    layouts = [cluster.layout.of_node(index) for index in range(count)]
+    nodes = [int(layout.node_pid.read_text()) for layout in layouts]
     os.kill(cluster.reaper, signal.SIGKILL)
-    assert host.eventually(lambda: not Path(f"/proc/{node}").exists(), within_s=5)
+    for node in nodes:
+        gone = Path(f"/proc/{node}")
+        assert host.eventually(lambda gone=gone: not gone.exists(), within_s=5)  # type: ignore[misc]
     with pytest.raises(ClusterError, match="has died"):
         cluster.check()
     cluster.close()
@@ -106,7 +127,8 @@ def test_killed_reaper_takes_the_node_with_it_and_is_swept_up() -> None:
     said: list[str] = []
     records.sweep(said.append)
     assert any(cluster.name in line for line in said)
-    assert nothing_is_left(cluster.name, node)
+    for node in nodes:
+        assert nothing_is_left(cluster.name, node)
 
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "kube-proxy", "containerd"])

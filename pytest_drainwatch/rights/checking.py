@@ -1,0 +1,89 @@
+"""The preflight check of rights: all that is missing is named at once, and how to get it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+
+from pytest_drainwatch.api import explain, failures
+from pytest_drainwatch.preflight import Check, require
+from pytest_drainwatch.rights.needed import needed
+from pytest_drainwatch.rights.review import Subject, denied, subject
+from pytest_drainwatch.rights.right import Right, Where
+from pytest_drainwatch.stage import Stage
+
+INVARIANT = "whoever runs the trial may do all that it takes, known before anything is created"
+
+
+def allowed(stage: Stage) -> None:
+    """Insist on every right that the trial needs. In a cluster of our own we may do anything.
+
+    Raises TrialVoid.
+    """
+    if stage.cluster.provider == "embedded":
+        return
+    require(lambda: look(stage), stage.recorder, timeout_s=0)
+
+
+def look(stage: Stage) -> Check:
+    """Ask for each right, and say how it stands."""
+    found = stage.found.kind if stage.found else None
+    rights = needed(stage.scenario, own=stage.place.own, found=found)
+    try:
+        missing = denied(stage.api, rights, stage.namespace)
+    except failures() as error:
+        return Check(
+            name="rights-granted",
+            invariant=INVARIANT,
+            expected="the API server answers SelfSubjectAccessReviews, as it does by default",
+            observed=explain(error),
+            passed=False,
+            hopeless=True,
+            look_at="kubectl auth can-i --list; the ClusterRoleBinding system:basic-user",
+        )
+    who = subject(stage.api) if any(not right.optional for right in missing) else None
+    command = grant_command(stage, who, missing)
+    return granted(rights, missing, stage.namespace, who.user if who else "we", command)
+
+
+def granted(
+    rights: Collection[Right], missing: Sequence[Right], namespace: str, who: str, command: str
+) -> Check:
+    """The check, given which rights are missing (pure)."""
+    lacked = [f"{r.in_words(namespace)} ({r.why})" for r in missing if not r.optional]
+    spared = [f"{r.in_words(namespace)} ({r.why})" for r in missing if r.optional]
+    told = f"{who} may not: {'; '.join(lacked)}" if lacked else f"all of {len(rights)} but optional"
+    if not missing:
+        told = f"all of {len(rights)}"
+    if spared and not lacked:
+        told = f"{len(rights) - len(spared)} of {len(rights)}; done without: {'; '.join(spared)}"
+    return Check(
+        name="rights-granted",
+        invariant=INVARIANT,
+        expected=f"{len([r for r in rights if not r.optional])} rights, as `drainwatch rbac` has"
+        " them",
+        observed=told,
+        passed=not lacked,
+        hopeless=bool(lacked),
+        look_at=command,
+    )
+
+
+def grant_command(stage: Stage, who: Subject | None, missing: Sequence[Right]) -> str:
+    """What somebody who may grant rights types to grant these."""
+    words = ["drainwatch", "rbac"]
+    outside = any(
+        not r.optional and r.where not in (Where.NAMESPACE, Where.KUBE_SYSTEM) for r in missing
+    )
+    if (not stage.place.own or stage.scenario.workload is not None) and not outside:
+        words += ["--namespace", stage.namespace]
+    if who is not None:
+        account = who.service_account
+        words += ["--service-account", account] if account else ["--user", who.user]
+    words += ["--trigger", str(stage.scenario.trigger)]
+    if stage.scenario.workload is not None:
+        words.append("--attach")
+    else:
+        words += ["--controller", str(stage.scenario.app.controller)]
+        words += ["--access", str(stage.scenario.service.access)]
+    return f"{shlex.join(words)} | kubectl apply -f -"
