@@ -8,7 +8,7 @@ TWO     = -n 2 --dist worksteal
 MATRIX  = scenarios/test_published_matrix.py -n 5 --dist worksteal --dw-repeat 5
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests venv docs clean help
+.PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests setup-kind venv docs clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
@@ -24,7 +24,7 @@ test: setup-tests check ## set-up, checks, and the test suite, real cluster tria
 	$(BIN)/pytest $(TWO) -m "not slow and not alone and cluster"
 	$(BIN)/pytest -m "not slow and alone"
 
-test-all: test        ## the test suite and everything that takes minutes
+test-all: test setup-kind ## the test suite and everything that takes minutes
 	$(BIN)/pytest $(TWO) tests/core -m "not slow" --hypothesis-profile=thorough
 	$(BIN)/pytest -m slow --ignore=tests/cases/test_questions.py  # these are scenarios, next
 	$(BIN)/pytest scenarios/ --dw-cluster=$(DW_CLUSTER)
@@ -58,6 +58,12 @@ setup: venv           ## distribution packages, the Kubernetes binary, the probe
 
 setup-tests: venv     ## the same, and tcpdump
 	$(BIN)/drainwatch setup --yes --for-tests
+
+# Without Docker and kind a node image is built from packages (some ten minutes); where that
+# cannot be, the tests of tests/kind are skipped with the reason.
+setup-kind: venv      ## pytest-kind, and for tests/kind a node image where there is no Docker with kind
+	$(BIN)/pip install --quiet --group kind
+	-$(BIN)/python -m tests.kind.lab
 
 venv: $(VENV)/.installed
 

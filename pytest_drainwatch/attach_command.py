@@ -48,7 +48,9 @@ def register(commands: Any) -> None:
     parser.add_argument("--namespace", "-n", default="default", metavar="NAME")
     parser.add_argument("--port", metavar="PORT", help="of the Service, by number or name")
     parser.add_argument("--service", metavar="NAME", help="where several select the pods")
-    parser.add_argument("--protocol", choices=list(PROTOCOLS), default="tcp")
+    parser.add_argument(
+        "--protocol", type=_protocol_name, default="tcp", metavar="{tcp,udp,http}",
+    )  # fmt: skip
     parser.add_argument("--trigger", choices=[str(t) for t in Trigger], default="rollout")
     parser.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
     parser.add_argument(
@@ -110,6 +112,15 @@ def _attach(arguments: argparse.Namespace) -> int:
 def _here(option: Option) -> object:
     """The environment, but for what this command says itself."""
     return None if option.name in NOT_HERE else from_environment(option)
+
+
+def _protocol_name(text: str) -> str:
+    """One of the protocols. argparse's own error would show a URL that was typed instead."""
+    if text not in PROTOCOLS:
+        raise argparse.ArgumentTypeError(
+            f"expected one of: {', '.join(PROTOCOLS)} (what is asked for over http: --path)"
+        )
+    return text
 
 
 def _protocol(arguments: argparse.Namespace) -> Protocol:

@@ -68,7 +68,7 @@ def adopt(stage: Stage) -> None:
             asked, found=sight.found, owners=sight.owners, there=sight.there
         )
     )
-    must(lambda: preflight.workload_wanted(asked, sight.replicas))
+    must(lambda: preflight.workload_wanted(asked, sight.replicas, sight.kind, sight.name))
     must(lambda: preflight.service_found(asked, sight.services, sight.labels))
     found = stage.found = _found(asked, sight)
     access = _access(stage, found)
@@ -77,17 +77,23 @@ def adopt(stage: Stage) -> None:
     except ScenarioError as error:
         raise TrialVoid(
             f"{asked.what} cannot be tried like this: {error}. Look at: kubectl -n "
-            f"{asked.namespace} get {asked.what} -o yaml"
+            f"{asked.namespace} get {preflight.typed(asked)} -o yaml"
         ) from error
     header = stage.recorder.header
     told = _mapping(header.scenario.get("config"))
     host = told.get("target_host") if access is Access.NODE_PORT else None
+    hook = found.spec.pre_stop  # of which kind it is, which a scenario's own need not say
     stage.recorder.header = replace(
         header,
         scenario={
             **header.scenario,
             "flags": list(stage.scenario.flags),
-            "config": {**told, **stage.scenario.config(), "target_host": host},
+            "config": {
+                **told,
+                **stage.scenario.config(),
+                "pre_stop": None if hook is None else dict(hook),
+                "target_host": host,
+            },
         },
     )
     stage.note(Event.WORKLOAD_FOUND, **found.told())
@@ -110,6 +116,7 @@ def attached(stage: Stage) -> Iterator[Standing]:
                 slices=found.slices,
                 record=stage.recorder,
                 keep=Followed(found.rule),
+                quote=False,
             )
             stack.enter_context(watch)
             way = _inside(stage, stack) if _is_inside(stage) else _outside(stage, found)
@@ -127,7 +134,8 @@ def attached(stage: Stage) -> Iterator[Standing]:
             target = targets.choose_attached(stage, found, way, pods)
             affinity = found.service.session_affinity
             going = len(ended_by(stage.scenario.trigger, target))
-            must(lambda: preflight.target_reached(affinity, len(pods), going), 0)
+            strangers = len(preflight.ready_in(watch.slices()) - {pod.uid for pod in pods})
+            must(lambda: preflight.target_reached(affinity, len(pods), going, strangers), 0)
             target = check_trigger(stage, target, must)
             reach_attached(stage, way, asked)
         yield Standing(
@@ -136,6 +144,7 @@ def attached(stage: Stage) -> Iterator[Standing]:
             way=way,
             target=target,
             service=f"{name}/{found.service.name}",
+            strangers=strangers,
         )
 
 
@@ -200,6 +209,7 @@ def _as_it_is(scenario: Scenario, found: Found, access: Access) -> Scenario:
             external_traffic_policy=TrafficPolicy(outside_only or TrafficPolicy.CLUSTER),
             session_affinity=Affinity(service.session_affinity),
             publish_not_ready_addresses=service.publish_not_ready,
+            via_node=scenario.service.via_node,
         ),
         workload=replace(scenario.workload, service=service.name, port=found.port.number),
     )
@@ -249,7 +259,9 @@ def _inside(stage: Stage, stack: ExitStack) -> Way:
     if found.service.cluster_ip is None:
         raise ClusterError(f"Service {found.service.name} is headless: it has no address")
     name = manifests.namespace_name(f"{stage.scenario.id}-client", time.monotonic_ns() % 16**8)
-    stack.enter_context(namespace.trial_namespace(api, name, keep=lambda: False))
+    stack.enter_context(
+        namespace.trial_namespace(api, name, keep=lambda: False, say=stage.progress.line)
+    )
     image = cluster.ensure_probe_image()
     seat = cluster.enter_pod(client.apply(api, Place(namespace=name), image))
     port = found.port.number

@@ -22,7 +22,9 @@ from typing import Any
 import pytest
 
 from pytest_drainwatch.cluster import ClusterError
+from pytest_drainwatch.cluster.kind import image
 from pytest_drainwatch.cluster.kind.cluster import Given
+from pytest_drainwatch.cluster.kind.containers import images_of
 from pytest_drainwatch.cluster.kind.programs import Kind, check_docker, find_kind
 from pytest_drainwatch.cluster.kind.shape import Shape
 from pytest_drainwatch.cluster.kind.sharing import Share
@@ -116,6 +118,7 @@ def _prepare(
     if lives or shape.config():
         kubeconfig.parent.mkdir(parents=True, exist_ok=True)
     if lives:
+        _refuse_another_image(kind, name, shape.image)
         log(f"kind cluster {name} is there already, and is used")
         try:
             kind.export(name, kubeconfig)
@@ -128,6 +131,23 @@ def _prepare(
         log(f"making kind cluster {name} (about half a minute)")
         if shape.config():
             kind.create(name, kubeconfig, shape)
+
+
+def _refuse_another_image(kind: Kind, name: str, asked: str | None) -> None:
+    """Raise ClusterError if the cluster's nodes are not of the node image that is asked for."""
+    if asked is None:
+        return
+    wanted = image.daemon_id(asked)
+    for has, identity in images_of(kind.nodes(name)):
+        # The same image may have several names, and a name may have moved to another image.
+        if identity != wanted if wanted else has != asked:
+            then = " as it was then" if has == asked else ""
+            raise ClusterError(
+                f"kind cluster {name} is there already, of node image {has}{then}, and {asked} is"
+                " asked for: expected a cluster that is what the question is about. To have it made"
+                f" anew: kind delete cluster --name {name}; or make another one (--cluster-name"
+                " NAME), or ask about this one (no --kind-image, no --dw-kind-image)"
+            )
 
 
 def _ask(request: pytest.FixtureRequest, name: str) -> Any:
@@ -158,7 +178,7 @@ def _end_with_the_last(cluster: Any, share: Share, keep: Callable[[], bool]) -> 
 
     def delete_if_last() -> None:
         with share.door(lambda: None):
-            if share.leave() and not keep():
+            if share.leave(keep=keep()):
                 delete()
 
     cluster.delete = delete_if_last

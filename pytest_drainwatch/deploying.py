@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pytest_drainwatch import preflight, targets
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.scenario import Access
 from pytest_drainwatch.reaching import reach
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.standing import Insist, Standing, check_trigger, hold_stable, insisting
@@ -44,6 +45,8 @@ def deployed(stage: Stage) -> Iterator[Standing]:
                 image=stage.image,
                 grace_period_s=scenario.app.grace_period_s,
             )
+            if scenario.service.access is Access.LOAD_BALANCER:
+                turn.close()  # its address may take minutes
             way = find_way(stage, ports)
             stage.note(Event.WAY_CHOSEN, **way.told())
         with stage.phase("preflight: workload"):

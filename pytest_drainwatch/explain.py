@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_drainwatch.core.document import Counts, FlowReport
 from pytest_drainwatch.core.flow.classify import Outcome, Role
-from pytest_drainwatch.render import network, probing, terminal
+from pytest_drainwatch.render import http, network, probing, terminal
 
 if TYPE_CHECKING:
     from pytest_drainwatch.trial import Trial
@@ -36,12 +36,15 @@ def failure_sections(trials: Sequence[Trial]) -> Iterator[tuple[str, str]]:
 def failure_section(trial: Trial, lines: int = SECTION_LINES) -> str:
     """What happened around a broken promise, in at most so many lines (2 or more)."""
     judged = trial.report.trial
-    head = [
-        *[mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN],
-        f"tcp: {terminal.counts(trial.tcp)}",
-        f"udp: {terminal.counts(trial.udp)}",
-        *(f"new: {line}" for line in probing.met(judged.new_connections)),
-    ]
+    head = [mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN]
+    if judged.requests is not None:
+        head += [f"http: {line}" for line in http.met(judged.requests)]
+    if judged.requests is None or judged.flows:
+        head += [
+            f"tcp: {terminal.counts(trial.tcp)}",
+            f"udp: {terminal.counts(trial.udp)}",
+            *(f"new: {line}" for line in probing.met(judged.new_connections)),
+        ]
     stale = network.stale(judged.flows)
     if stale is not None:
         head.append(f"net: {stale}")

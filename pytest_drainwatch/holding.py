@@ -28,16 +28,16 @@ def task_of(ready: Standing, *, agents: int) -> AgentConfig:
     if asked is None:
         return config
     going = ended_by(stage.scenario.trigger, ready.target)
-    share = -(-len(ready.target.pods) // max(1, len(going)))
+    share = -(-(len(ready.target.pods) + ready.strangers) // max(1, len(going)))
     return said_to(asked, config, ready.way, share)
 
 
 def checks_of(ready: Standing, agent: FlowAgent) -> list[Callable[[], preflight.Check]]:
     """What must hold of the agent's traffic before anything is measured, in order."""
     stage, wanted = ready.stage, ready.stage.scenario.flows
-    if stage.scenario.workload is not None:
-        return attached_checks(agent, stage.scenario)
     nodes = 1 + len(ready.way.other_nodes) * wanted.probe_each_node
+    if stage.scenario.workload is not None:
+        return attached_checks(agent, stage.scenario, nodes=nodes)
     return flow_checks(agent, wanted, stage.recorder, nodes=nodes)
 
 

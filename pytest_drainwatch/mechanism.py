@@ -192,7 +192,7 @@ class Evidence:
             "mode": seen.mode,
             "problem": seen.rules.problem,
         }
-        if seen.rules.problem is None and rules.known(seen.mode):
+        if seen.rules.problem is None and seen.mode is not None and rules.known(seen.mode):
             lines, left_out = rules.lines_about(seen.mode, seen.rules.text, self._service)
             told |= {"rules": lines, "left_out": left_out}
         return told

@@ -30,6 +30,7 @@ class Option(NamedTuple):
     metavar: str
     help: str
     pytest_only: bool = False  # it is about several trials: no flag of `drainwatch run`
+    secret: bool = False  # what it says may be a password: no error shows it
 
     @property
     def dest(self) -> str:
@@ -107,8 +108,8 @@ OPTIONS = (
         name="allow-context",
         parse=str,
         metavar="NAME",
-        help="use this context although its name, or that of its cluster or server, has the word "
-        "prod, production or live in it",
+        help="use this context although its name, or that of its cluster, its server or a "
+        "namespace that is not the trial's own, has the word prod, production or live in it",
     ),
     Option(
         name="namespace",
@@ -227,6 +228,7 @@ OPTIONS = (
     Option(
         name="attach-send",
         parse=option_values.escaped,
+        secret=True,
         metavar="TEXT",
         help="request of tcp or udp, with escapes such as \\r\\n; {seq} becomes its number",
     ),

@@ -114,7 +114,14 @@ def opened_cluster(
 ) -> Iterator[Cluster]:
     """A cluster for as long as the context lasts, longer if ``keep()``. Raises ClusterError."""
     wanted, why = cluster_settings(settings, needs or ClusterNeeds())
-    cluster = open_cluster(wanted, why=why, log=log, logs_dir=logs, bring=bring)
+    cluster = open_cluster(
+        wanted,
+        why=why,
+        log=log,
+        logs_dir=logs,
+        bring=bring,
+        tidy=lambda api: _uncordon(api, log),
+    )
     try:
         if wanted.provider != "embedded":  # which starts empty
             _sweep(cluster, settings.namespace, log)
@@ -131,7 +138,6 @@ def _sweep(cluster: Cluster, given: str | None, log: Callable[[str], None]) -> N
     """Remove what dead runs left, as far as that may be done."""
     with suppress(ApiUnavailable, *failures()):
         api = connect(cluster.kubeconfig, cluster.context)
-        _uncordon(api, log)
         if given is None:
             for name in sweep(api):
                 log(f"removed namespace {name}, left by a run that is gone")
@@ -140,13 +146,19 @@ def _sweep(cluster: Cluster, given: str | None, log: Callable[[str], None]) -> N
             log(f"removed trial {trial} from namespace {given}, left by a run that is gone")
 
 
-def _uncordon(api: Api, log: Callable[[str], None]) -> None:
-    """Have nodes take pods again that a dead run had evacuated; who may not list them did not."""
+def _uncordon(api: Api, log: Callable[[str], None]) -> bool:
+    """Have nodes take pods again that a dead run had evacuated; returns whether there were any.
+
+    Who may not list them did not evacuate them.
+    """
+    found = False
     with suppress(*failures()):
         for node, who in cordon.left(api):
             if is_dead(who):
                 cordon.uncordon(api, node)
                 log(f"uncordoned node {node}, left cordoned by a run that is gone")
+                found = True
+    return found
 
 
 def _in_words(cluster: Cluster) -> str:

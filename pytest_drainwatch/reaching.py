@@ -14,8 +14,6 @@ from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.way import Way
 
 REACH_TIMEOUT_S = 5.0  # kube-proxy may be a second behind the API
-# Nodes of a cluster that was just made may not lead to each other's pods yet (seen with kind).
-JOINING_TIMEOUT_S = 20.0
 PATIENCE_S = 15.0
 
 
@@ -40,7 +38,7 @@ def reach(stage: Stage, way: Way) -> None:
 
     # Of an address that somebody gave no more is known after a wait.
     given = stage.placement.address is not None
-    require(look, stage.recorder, timeout_s=0 if given else JOINING_TIMEOUT_S)
+    require(look, stage.recorder, timeout_s=0 if given else REACH_TIMEOUT_S)
 
 
 def reach_attached(stage: Stage, way: Way, asked: Workload) -> None:

@@ -21,7 +21,8 @@ def room(stage: Stage, keep: Callable[[], bool]) -> Iterator[str]:
     """
     api, place = stage.api, stage.place
     if place.own:
-        with namespace.trial_namespace(api, place.namespace, keep=keep) as name:
+        say = stage.progress.line
+        with namespace.trial_namespace(api, place.namespace, keep=keep, say=say) as name:
             yield name
         return
     ends_it = stage.scenario.trigger is Trigger.NAMESPACE_DELETE

@@ -48,7 +48,7 @@ class Settings:
     attach_namespace: str | None = None
     attach_port: int | str | None = None
     attach_service: str | None = None
-    attach_protocol: str | None = None
+    attach_protocol: str | None = field(default=None, repr=False)  # its path may have a query
     attach_send: bytes | None = field(default=None, repr=False)
     attach_expect: str | None = field(default=None, repr=False)
     settle: int | None = None
@@ -168,7 +168,8 @@ def resolve(sources: Mapping[str, Callable[[Option], object]]) -> Settings:
             try:
                 values[option.dest.removeprefix("dw_")] = option.parse(str(raw))
             except ValueError as error:
-                raise OptionError(f"--dw-{option.name}={raw} ({origin}): {error}") from None
+                shown = "(not shown)" if option.secret else raw
+                raise OptionError(f"--dw-{option.name}={shown} ({origin}): {error}") from None
             origins[option.name] = origin
             break
     if _outranks(origins, ("kubeconfig", "context"), "cluster", tuple(sources)):

@@ -10,11 +10,18 @@ from functools import partial
 from pytest_drainwatch import preflight
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.core.interval import NS_PER_S
-from pytest_drainwatch.core.scenario import Trigger
+from pytest_drainwatch.core.scenario import Controller, Scenario, Trigger
 from pytest_drainwatch.killing import with_kills
 from pytest_drainwatch.preflight import require
 from pytest_drainwatch.stage import Stage
-from pytest_drainwatch.trigger import EVICTING, Obstacle, Pod, Target, find_obstacle
+from pytest_drainwatch.trigger import (
+    EVICTING,
+    Obstacle,
+    Pod,
+    Target,
+    find_obstacle,
+    neighbours,
+)
 from pytest_drainwatch.vigil import check_alive
 from pytest_drainwatch.watch import Watch
 from pytest_drainwatch.way import Way
@@ -34,6 +41,7 @@ class Standing:
     """A workload that passed preflight, its watches running.
 
     ``service`` is its Service's namespace/name, ``logs`` are followed of the probe alone.
+    ``strangers`` is how many pods that are not the workload's its Service leads to as well.
     """
 
     stage: Stage
@@ -42,6 +50,7 @@ class Standing:
     target: Target
     service: str
     logs: tuple[LogFollower, ...] = ()
+    strangers: int = 0
 
 
 def insisting(stage: Stage, watch: Watch) -> Insist:
@@ -65,12 +74,27 @@ def hold_stable(stage: Stage, watch: Watch, pods: Sequence[Pod], must: Insist) -
     )
 
 
+def more_pods(scenario: Scenario, target: Target) -> Callable[[int], str] | None:
+    """What a person does for so many pods more; None: of these pods nobody says how many."""
+    owner = target.controller
+    if owner is None or owner.kind is Controller.DAEMON_SET:
+        return None
+    if target.ours:
+        return lambda number: f"App(replicas={scenario.app.replicas + number}) in the scenario"
+    scale = f"kubectl -n {target.namespace} scale {owner.kind}/{owner.name}"
+    return lambda number: f"{scale} --replicas={len(target.pods) + number}"
+
+
 def check_trigger(stage: Stage, target: Target, must: Insist) -> Target:
     """Insist that the trigger can be carried out, before anything is triggered.
 
-    Returns the target with what that takes. The API client's errors pass.
+    Returns the target with what that takes. The API client's errors pass, and ClusterError for a
+    namespace in which no trial may run, though only others' pods of the node are evicted there.
     """
     verb, name = stage.scenario.trigger, stage.namespace
+    if verb is Trigger.EVACUATE_NODE:
+        for namespace in neighbours(stage.api, target):
+            stage.cluster.admit(namespace)
     try:
         if verb is Trigger.CONTAINER_KILL:
             target = with_kills(stage, target)
@@ -88,7 +112,12 @@ def check_trigger(stage: Stage, target: Target, must: Insist) -> Target:
         def budgets_clear() -> preflight.Check:
             found = budgets.read(stage.api, name, going)
             return preflight.budgets_clear(
-                found.selecting, found.idle, found.problem, name, all_at_once=at_once
+                found.selecting,
+                found.idle,
+                found.problem,
+                name,
+                all_at_once=at_once,
+                more=more_pods(stage.scenario, target),
             )
 
         must(budgets_clear, BUDGET_TIMEOUT_S)

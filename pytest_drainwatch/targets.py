@@ -39,11 +39,7 @@ def choose(stage: Stage, way: Way, pods: tuple[Pod, ...]) -> Target:
     if scenario.service.session_affinity is Affinity.CLIENT_IP and len(pods) > 1:
         uid = asked(way, "tcp" if scenario.flows.tcp else "udp")
         pods = tuple(sorted(pods, key=lambda pod: pod.uid != uid))
-    pods = via.fitting(pods, scenario.service.via_node, way.node)
-    if scenario.service.external_traffic_policy is TrafficPolicy.LOCAL:
-        pods = via.local(pods, way.node)
-        if scenario.flows.probe_each_node and way.node is not None:
-            via.check_local(pods, [way.node, *(name for name, _ in way.other_nodes)])
+    pods = _where_the_way_leads(stage, way, pods)
     return Target(
         namespace=stage.namespace,
         pod=pods[0],
@@ -58,8 +54,9 @@ def choose(stage: Stage, way: Way, pods: tuple[Pod, ...]) -> Target:
 def choose_attached(stage: Stage, found: Found, way: Way, pods: tuple[Pod, ...]) -> Target:
     """The same for a workload of the user's. Nobody there tells who answers, so which pod a
     flow leads to shows only later: in conntrack, where the node can be looked into.
+    Raises ClusterError if no pod runs where the way has to lead.
     """
-    pods = via.fitting(pods, stage.scenario.service.via_node, way.node)
+    pods = _where_the_way_leads(stage, way, pods, found.namespace)
     return Target(
         namespace=found.namespace,
         pod=pods[0],
@@ -70,6 +67,19 @@ def choose_attached(stage: Stage, found: Found, way: Way, pods: tuple[Pod, ...])
         own_namespace=False,
         spare=dict(CLIENT_LABELS),
     )
+
+
+def _where_the_way_leads(
+    stage: Stage, way: Way, pods: tuple[Pod, ...], theirs: str | None = None
+) -> tuple[Pod, ...]:
+    """The same pods, those first to which the way through that node leads as it is to."""
+    service, flows = stage.scenario.service, stage.scenario.flows
+    pods = via.fitting(pods, service.via_node, way.node, theirs)
+    if service.external_traffic_policy is TrafficPolicy.LOCAL:
+        pods = via.local(pods, way.node, theirs)
+        if flows.probe_each_node and way.node is not None:
+            via.check_local(pods, [way.node, *(name for name, _ in way.other_nodes)], theirs)
+    return pods
 
 
 def asked(way: Way, proto: str) -> str:

@@ -44,7 +44,9 @@ def said_to(asked: Workload, config: AgentConfig, way: Way, share: int) -> Agent
     )
 
 
-def attached_checks(agent: FlowAgent, asked: Scenario) -> list[Callable[[], preflight.Check]]:
+def attached_checks(
+    agent: FlowAgent, asked: Scenario, *, nodes: int = 1
+) -> list[Callable[[], preflight.Check]]:
     """The same of a workload of the user's, which does not say who answers."""
     wanted, workload = asked.flows, asked.workload
     assert workload is not None
@@ -61,7 +63,7 @@ def attached_checks(agent: FlowAgent, asked: Scenario) -> list[Callable[[], pref
     return [
         look(lambda now: preflight.tcp_answered(wanted, now.tcp, error())),
         look(lambda now: preflight.udp_answered(wanted, now.udp, error())),
-        look(lambda now: preflight.new_connections_answered(wanted, now.probers, error())),
+        look(lambda now: preflight.new_connections_answered(wanted, now.probers, error(), nodes)),
     ]
 
 

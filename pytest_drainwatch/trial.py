@@ -133,6 +133,8 @@ def prepare(
         repeat=repeat,
     )
     try:
+        if name != trial_name:
+            cluster.admit(name)
         image = "" if theirs else cluster.ensure_probe_image()
         api = connect(cluster.kubeconfig, cluster.context)
     except (ClusterError, ApiUnavailable) as error:
@@ -217,6 +219,9 @@ def measure(held: Held) -> Trial:
     with _evidence(held.probe) as evidence, _armed(held.probe) as armed, ExitStack() as turn:
         accepted = _terminate(held, armed, evidence, beside, turn)
         _observe(held, accepted, evidence, beside, turn)
+        if armed.changed:
+            with stage.phase("put back"):
+                armed.put_back()
     with stage.phase("collect"):
         agent.stop()
         collect(stage, watch, held.probe.logs, accepted.targets)

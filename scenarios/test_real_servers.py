@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch import Role, Scenario, Trial, Trigger, Workload
+from pytest_drainwatch import EndedBy, Role, Scenario, Trial, Trigger, Workload
 from pytest_drainwatch.cluster import Cluster
 from pytest_drainwatch.core.http.document import (
     ConnectionEnd,
@@ -152,6 +152,8 @@ def served_until_killed(trial: Trial) -> bool:
     found = old(trial)
     assert found.served_after > 0
     assert known(found.last_served_ns)[1] > GRACE_NS - LATE_NS, found
+    # Its answers say how long it lived: it was killed when the grace period was over.
+    assert {end.ended_by for end in trial.pod_ends} == {EndedBy.SIGKILL_AT_GRACE}
     return was_killed(trial)
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from pytest_drainwatch.cluster.network import NodeNetwork
 
 if TYPE_CHECKING:
+    from pytest_drainwatch.api import Api
     from pytest_drainwatch.cluster.kind import Bring
 
 PROVIDERS = ("embedded", "kind", "existing")
@@ -27,6 +28,9 @@ PROVIDERS = ("embedded", "kind", "existing")
 PROXY_MODES = {"iptables": 1000, "nftables": 1000, "ipvs": 0}
 
 Log = Callable[[str], None]
+# Takes back what dead runs left changed of the nodes, before it is read what they are; returns
+# whether there was anything.
+Tidy = Callable[["Api"], bool]
 
 
 class ClusterError(Exception):
@@ -209,6 +213,13 @@ class Cluster(Protocol):
         """
         ...
 
+    def admit(self, namespace: str) -> None:
+        """Raise ClusterError if no trial may run in this namespace, which is not the trial's own.
+
+        In a cluster that is made for trials every one will do.
+        """
+        ...
+
     def check(self) -> None:
         """Raise ClusterError if the cluster has died since it was opened."""
         ...
@@ -299,6 +310,7 @@ def open_cluster(
     log: Log,
     logs_dir: Path | None = None,
     bring: Bring | None = None,
+    tidy: Tidy | None = None,
 ) -> Cluster:
     """Start or reach the cluster that *settings* describe.
 
@@ -309,6 +321,7 @@ def open_cluster(
         logs_dir: the folder in which the cluster makes one of its own name for the logs of
             its components, kept when it ends; `None` is a folder of the state directory.
         bring: gives the cluster of pytest-kind's fixture; `None`: one of our own is made.
+        tidy: see `Tidy`; asked once of a cluster that may have been there before.
 
     Raises:
         ClusterError: it could not be started or reached.
@@ -322,11 +335,11 @@ def open_cluster(
         case "existing":
             from pytest_drainwatch.cluster.existing import reach_existing
 
-            return reach_existing(settings, why=why)
+            return reach_existing(settings, why=why, tidy=tidy)
         case "kind":
             from pytest_drainwatch.cluster.kind import start_kind
 
-            return start_kind(settings, why=why, log=log, logs_dir=logs_dir, bring=bring)
+            return start_kind(settings, why=why, log=log, logs_dir=logs_dir, bring=bring, tidy=tidy)
     raise ClusterError(
         f"unknown cluster provider {settings.provider!r}: expected {', '.join(PROVIDERS)}"
     )

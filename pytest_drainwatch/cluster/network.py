@@ -20,8 +20,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeNetwork:
-    """One look: the connections that the kernel tracks, and kube-proxy's rules in ``mode``."""
+    """One look: the connections that the kernel tracks, and kube-proxy's rules in ``mode``.
+
+    A ``mode`` of None is not known, and its rules are not read.
+    """
 
     conntrack: Answer
-    mode: str
+    mode: str | None
     rules: Answer

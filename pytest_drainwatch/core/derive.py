@@ -24,6 +24,7 @@ from pytest_drainwatch.core.document import (
 )
 from pytest_drainwatch.core.flow.anonymous import Identified, identified
 from pytest_drainwatch.core.flow.report import flow_reports
+from pytest_drainwatch.core.http.alive import answered_until
 from pytest_drainwatch.core.http.judge import requests
 from pytest_drainwatch.core.http.notes import degraded
 from pytest_drainwatch.core.interval import Bounds, Interval
@@ -130,7 +131,9 @@ def derive(recording: Recording) -> Report:
                 *notes.about_the_way(seen, tried),
                 *notes.about_integrity(integrity, signed=not whose.anonymous),
             ),
-            pod_ends=pod_ends(seen, changes, start, clocks, config),
+            pod_ends=pod_ends(
+                seen, changes, start, clocks, config, answered_until(seen, changes, around)
+            ),
             windows=windows(
                 pods,
                 Evidence(

@@ -186,7 +186,10 @@ class PodEnd:
     ``deletion_grace_period_s`` is what the API server set. ``expected_kill_ns`` is when
     the kubelet's rule has SIGKILL follow; what ended before needed none.
     ``pre_stop_ns`` is a duration: how long SIGTERM waited for the hook, at least and at
-    most. ``in_flight_at_sigterm`` counts TCP requests that the probe had read and not
+    most. Of an attached workload nobody tells of signals: ``stop_signal_ns`` bounds that of its
+    image (SIGTERM, unless image or pod name another), and is null where none may have been
+    sent; ``sigterm_ns`` is null unless the pod itself names SIGTERM.
+    ``in_flight_at_sigterm`` counts TCP requests that the probe had read and not
     answered, the oldest of them for ``oldest_in_flight_ns``.
     """
 
@@ -202,6 +205,7 @@ class PodEnd:
     deletion_grace_period_s: int | None = None
     deletion_ns: Bounds | None = None
     sigterm_ns: Bounds | None = None
+    stop_signal_ns: Bounds | None = None
     expected_kill_ns: Bounds | None = None
     ended_ns: Bounds | None = None
     pre_stop: PreStopOutcome | None = None

@@ -6,12 +6,13 @@ trigger; conntrack tells, where the node was looked into just before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from pytest_drainwatch.core.endpoints import Snapshot
 from pytest_drainwatch.core.mechanism.pods import Pods
 from pytest_drainwatch.core.mechanism.snapshot import Look
+from pytest_drainwatch.core.observation import Event, Observation
 
 
 def only_endpoint(before: Sequence[Snapshot], opened_ns: int) -> str | None:
@@ -42,3 +43,11 @@ def all_among(before: Sequence[Snapshot], targets: AbstractSet[str]) -> bool:
     """Whether every endpoint of just before the trigger is a target."""
     last = before[-1].by_uid if before else {}
     return bool(last) and last.keys() <= targets
+
+
+def strangers(before: Sequence[Snapshot], seen: Iterable[Observation]) -> frozenset[str]:
+    """The pods that were ready behind the Service just before the trigger and are not the
+    workload's, of which every pod is watched.
+    """
+    last = before[-1].ready() if before else frozenset()
+    return last - {o.subject for o in seen if o.event is Event.POD}

@@ -46,7 +46,9 @@ def notes(
     elif moments.sigterm is None and _is_attached(recording):
         yield (
             "no probe runs in this workload, so nobody told when SIGTERM came: sigterm values are "
-            "null; pod_ends[].sigterm_ns bounds it by the deletion, the preStop hook and the end"
+            "null; pod_ends[].stop_signal_ns bounds the stop signal (SIGTERM, unless its image "
+            "names another) by the deletion, the preStop hook and the end, and is null where none "
+            "may have been sent"
         )
     elif moments.sigterm is None:
         yield "no SIGTERM line of a target pod could be placed in time: sigterm values are null"

@@ -122,7 +122,8 @@ class Event(StrEnum):
     HTTP_REQUESTS = "http_requests"  # subject = the lane: keepalive-00; requests in the order of
     #                                  their slots that went the same way: kind, ended, and, if it
     #                                  is so: status, pool, written: false, received: part of a
-    #                                  response, said_close, responder, errno, connection,
+    #                                  response, said_close, by_fin: the response had no length,
+    #                                  responder, errno, connection,
     #                                  opening (core/http/ending), first_slot, written_ns: of one
     #                                  that was dialled for; of several: last_slot, count,
     #                                  first_ns, last_ns: when those were begun, first_took_ns,

@@ -107,7 +107,7 @@ def probe_program() -> Path | None:
 
 def run_client(arguments: argparse.Namespace) -> int:
     """Hold flows, show them live, and write a recording."""
-    over_http = arguments.host.startswith(byhand.SCHEME)
+    over_http = byhand.is_url(arguments.host)
     try:
         host = byhand.host_of(arguments.host) if over_http else arguments.host
         address = str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])

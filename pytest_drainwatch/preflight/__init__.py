@@ -13,6 +13,7 @@ from pytest_drainwatch.preflight.attached import (
     requests_answered,
     service_found,
     target_reached,
+    typed,
     workload_found,
     workload_wanted,
 )
@@ -33,6 +34,7 @@ from pytest_drainwatch.preflight.workload import (
     EndpointStability,
     logs_followed,
     pods_ready,
+    ready_in,
     version_readable,
     watches_delivering,
 )
@@ -56,6 +58,7 @@ __all__ = [
     "pods_ready",
     "pods_settled",
     "ports_of",
+    "ready_in",
     "requests_answered",
     "require",
     "service_found",
@@ -63,6 +66,7 @@ __all__ = [
     "target_reached",
     "tcp_answered",
     "trigger_possible",
+    "typed",
     "udp_answered",
     "version_readable",
     "watches_delivering",

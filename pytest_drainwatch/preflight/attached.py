@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from pytest_drainwatch.core.scenario import Http, Workload
+from pytest_drainwatch.core.scenario import Controller, Http, Workload
 from pytest_drainwatch.preflight.check import Check
 
 READY = "ready"
+# What a controller puts on the pods of one revision: a Service that selects it leads to no other.
+OF_A_REVISION = frozenset({"pod-template-hash", "controller-revision-hash"})
 
 Objects = Mapping[str, Mapping[str, object]]
 
@@ -58,15 +60,29 @@ def workload_found(
     )
 
 
-def workload_wanted(asked: Workload, replicas: int) -> Check:
-    """Somebody wants it to have pods."""
+def typed(asked: Workload) -> str:
+    """As kubectl is told of it: ``deployment/NAME``, or pods by their labels."""
+    return asked.what if asked.kind else f"pods -l {asked.labels}"
+
+
+def workload_wanted(
+    asked: Workload, replicas: int, kind: Controller | None = None, name: str = ""
+) -> Check:
+    """Somebody wants it to have pods; ``kind`` and ``name`` are its controller's."""
+    mine = f"kubectl -n {asked.namespace}"
+    if kind is Controller.DAEMON_SET:
+        look_at = f"{mine} get daemonset/{name} -o wide; kubectl get nodes --show-labels"
+    elif kind is None:
+        look_at = f"{mine} get {typed(asked)}"
+    else:
+        look_at = f"{mine} scale {kind}/{name} --replicas=1"
     return Check(
         name="workload-has-replicas",
         invariant=f"{asked.what} is meant to have a pod or more",
         expected="1 replica or more",
         observed=f"{replicas} replicas",
         passed=replicas > 0,
-        look_at=f"kubectl -n {asked.namespace} scale {asked.what} --replicas=1",
+        look_at=look_at,
     )
 
 
@@ -77,13 +93,13 @@ def service_found(
     fitting = [each for each in services if fits(asked, each, labels)]
     name, selecting = asked.namespace, [each for each in services if each.selects(labels)]
     port = f"a {asked.transport} port" + (f" {asked.port}" if asked.port is not None else "")
-    look_at = f"kubectl -n {name} get services -o wide; kubectl -n {name} expose {asked.what}"
+    look_at = f"kubectl -n {name} get services -o wide; {_expose(asked, labels)}"
     named = next((each for each in services if each.name == asked.service), None)
     if asked.service is not None and named is None:
         observed = f"no Service {asked.service}; there are: {_names(services)}"
     elif named is not None and not named.selector:
         observed = f"Service {named.name} has no selector: it leads to no pods of its own accord"
-        look_at = f"kubectl -n {name} set selector service {named.name} 'KEY=VALUE'"
+        look_at = f"kubectl -n {name} set selector service {named.name} '{_selecting(labels)}'"
     elif named is not None and not named.selects(labels):
         observed = f"Service {named.name} selects {_labels(named.selector)}: not these pods"
     elif not selecting:
@@ -134,7 +150,7 @@ def pods_settled(asked: Workload, pods: Objects, replicas: int, unsettled: str |
     """All pods that the workload is meant to have are ready, and no others are there."""
     states = [f"{pod.get('name')} {_state(pod)}" for pod in pods.values()]
     ready = sum(_state(pod) == READY for pod in pods.values())
-    rollout = f"kubectl -n {asked.namespace} rollout status {asked.what}"
+    mine = f"kubectl -n {asked.namespace}"
     return Check(
         name="workload-pods-ready",
         invariant=f"{asked.what} has as many pods as it wants, all of them ready, and none on "
@@ -143,8 +159,8 @@ def pods_settled(asked: Workload, pods: Objects, replicas: int, unsettled: str |
         observed="; ".join([f"{ready} ready of {len(states)}", *sorted(states)])
         + (f"; {unsettled}" if unsettled else ""),
         passed=ready == len(states) == replicas and unsettled is None,
-        look_at=f"kubectl -n {asked.namespace} describe pods; "
-        + (rollout if asked.kind else f"kubectl -n {asked.namespace} get pods -l {asked.labels}"),
+        look_at=f"{mine} describe pods; {mine} "
+        + (f"rollout status {asked.what}" if asked.kind else f"get {typed(asked)}"),
     )
 
 
@@ -160,20 +176,24 @@ def address_reachable(where: str, problem: str | None, look_at: str) -> Check:
     )
 
 
-def target_reached(affinity: str, pods: int, going: int) -> Check:
+def target_reached(affinity: str, pods: int, going: int, strangers: int = 0) -> Check:
     """Some flow may lead to a pod that will end.
 
     With session affinity all of a client's lead to one pod, and of a workload that does not say
-    who answers nobody knows to which.
+    who answers nobody knows to which. The Service may lead to ``strangers`` too.
     """
-    pinned = affinity != "None" and going < pods
+    pinned = affinity != "None" and going < pods + strangers
+    beside = f", and the Service leads to {strangers} that are not its own" if strangers else ""
     return Check(
         name="target-reached",
         invariant="flows can be expected to lead to a pod that will be terminated",
         expected="session affinity None, or a trigger that ends every pod",
-        observed=f"session affinity {affinity}, and {going} of {pods} pods will be terminated",
+        observed=f"session affinity {affinity}, and {going} of {pods} pods will be terminated"
+        + beside,
         passed=not pinned,
-        look_at="--trigger rollout, or --targets with as many as there are",
+        look_at="--service with one that selects these pods alone"
+        if strangers
+        else "--trigger rollout, or --targets with as many as there are",
     )
 
 
@@ -226,6 +246,25 @@ def _names(services: Iterable[SeenService]) -> str:
 
 def _labels(selector: Mapping[str, str]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+
+
+def _selecting(labels: Mapping[str, str]) -> str:
+    """A selector of pods with these labels, of whatever revision they are."""
+    kept = {key: value for key, value in labels.items() if key not in OF_A_REVISION}
+    return _labels(kept) or "KEY=VALUE"
+
+
+def _expose(asked: Workload, labels: Mapping[str, str]) -> str:
+    """The command that puts a Service before it. kubectl exposes Deployments and pods alone."""
+    mine, selector = f"kubectl -n {asked.namespace}", _selecting(labels)
+    port = asked.port if isinstance(asked.port, int) else "PORT"
+    about = f"--type=NodePort --port={port} --protocol={asked.transport.upper()}"
+    if asked.kind is Controller.DEPLOYMENT:
+        about += f" --name={asked.service}" if asked.service else ""
+        return f"{mine} expose {asked.what} {about}"
+    one = f"$({mine} get pods -l '{selector}' -o name | head -n 1)"
+    name = asked.service or asked.name or "NAME"
+    return f"{mine} expose {one} --name={name} --selector='{selector}' {about}"
 
 
 def _ports(ports: Iterable[SeenPort]) -> str:

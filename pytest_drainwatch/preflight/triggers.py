@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pytest_drainwatch.preflight.check import Check
 from pytest_drainwatch.trigger import Obstacle
@@ -29,6 +31,7 @@ def budgets_clear(
     namespace: str,
     *,
     all_at_once: bool = True,
+    more: Callable[[int], str] | None = None,
 ) -> Check:
     """Each pod that is to be evicted has one budget at most, and that one allows it.
 
@@ -36,6 +39,7 @@ def budgets_clear(
     are those that select no pod at all. Several on one pod are an error that waiting does not
     mend: the API server refuses with 500 (K10). One that allows nothing would block: the trial
     would have no t = 0. ``all_at_once``: it must allow all of its pods, and not the first alone.
+    ``more``: what a person does to have so many pods more; None: nobody says how many there are.
     """
     crowded = {pod: found for pod, found in selecting.items() if len(found) > 1}
     alone = {pod: found[0] for pod, found in selecting.items() if len(found) == 1}
@@ -59,7 +63,9 @@ def budgets_clear(
     ]
     told += [f"budget {name} selects no pod" for name in sorted(idle)]
     told += [f"not known, and the eviction will tell: {problem}"] if problem else []
-    fix = [f"kubectl -n {namespace} describe poddisruptionbudget {b.name}" for b in forbidding]
+    fix = [_let_go(budget, number, namespace, more) for budget, number in forbidding.items()]
+    if spare := sorted({b for found in crowded.values() for b in sorted(_names(found))[1:]}):
+        fix.append(f"kubectl -n {namespace} delete poddisruptionbudget {' '.join(spare)}")
     return Check(
         name="disruption-budgets",
         invariant="at most one PodDisruptionBudget selects each pod that is to be evicted, and it "
@@ -68,7 +74,28 @@ def budgets_clear(
         observed="; ".join(told),
         passed=not crowded and not forbidding,
         hopeless=bool(crowded),
-        look_at="; ".join(fix) + "; more replicas, or a budget that allows one to go"
-        if fix
-        else f"kubectl -n {namespace} get poddisruptionbudgets -o yaml",
+        look_at="; ".join(fix) or f"kubectl -n {namespace} get poddisruptionbudgets -o yaml",
     )
+
+
+def _let_go(budget: Budget, number: int, namespace: str, more: Callable[[int], str] | None) -> str:
+    """What makes a budget allow so many evictions, as far as its rule and its pods tell."""
+    about = f"poddisruptionbudget {budget.name}"
+    if budget.healthy is None or budget.wanted is None:
+        return f"kubectl -n {namespace} describe {about}"  # nobody has judged it yet
+    rule, _, value = budget.rule.partition(" ")
+    ways = []
+    if rule == "minAvailable":
+        # Of a share, more pods make more that must be: their number does not always help.
+        if more is not None and value.isdecimal():
+            ways.append(more(number + budget.wanted - budget.healthy))
+        spec = {rule: max(0, budget.healthy - number)}
+    else:
+        spec = {"maxUnavailable": number}
+    patch = shlex.quote(json.dumps({"spec": spec}))
+    ways.append(f"kubectl -n {namespace} patch {about} --type merge -p {patch}")
+    return ", or ".join(ways)
+
+
+def _names(budgets: Sequence[Budget]) -> list[str]:
+    return [budget.name for budget in budgets]

@@ -120,6 +120,16 @@ def logs_followed(
     )
 
 
+def ready_in(slices: Objects) -> set[str]:
+    """The UIDs of the pods that any slice lists as ready."""
+    return {
+        str(endpoint.get("uid"))
+        for item in slices.values()
+        for endpoint in objects(item.get("endpoints"))
+        if endpoint.get("ready") is True
+    }
+
+
 @dataclass(slots=True)
 class EndpointStability:
     """How long every pod's endpoint has been ready without a break."""
@@ -129,13 +139,7 @@ class EndpointStability:
 
     def check(self, slices: Objects, uids: Iterable[str], now_ns: int, namespace: str) -> Check:
         """Look at the slices as they are at ``now_ns``."""
-        wanted = set(uids)
-        ready = {
-            str(endpoint.get("uid"))
-            for item in slices.values()
-            for endpoint in objects(item.get("endpoints"))
-            if endpoint.get("ready") is True
-        }
+        wanted, ready = set(uids), ready_in(slices)
         if not wanted <= ready:
             self.since_ns = None
         elif self.since_ns is None:
@@ -148,6 +152,8 @@ class EndpointStability:
             if missing
             else f"ready without a break for {held // NS_PER_MS} ms"
         )
+        if strangers := len(ready - wanted):
+            observed += f"; and {strangers} pod(s) beside them that are not the workload's"
         return Check(
             name="service-endpoint-stable",
             invariant="the Service's EndpointSlice lists this very pod (by UID) as ready, unbroken",

@@ -17,12 +17,27 @@ from pytest_drainwatch.render.probing import percent
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, plain, table
 
 NOT_SERVED_SHOWN = 12
+FAILED_IN_SHORT = 3
 _WHOSE = {Role.TARGET: "of target pods", Role.BYSTANDER: "of other pods", None: "whose is unknown"}
 
 
 def cell(found: Requests) -> str:
     """HTTP requests in a few words, kind by kind: ``keepalive 3/1,210 failed``."""
     return "; ".join(_short(kind) for kind in found.kinds)
+
+
+def met(found: Requests) -> Iterator[str]:
+    """What requests met, a line for each kind, and the first few that failed."""
+    for kind in found.kinds:
+        failed = [f"{number:,} {fate}" for fate, number in kind.fates.items() if fate in FAILED]
+        yield _short(kind) + (
+            f", first at {duration(kind.failing.first_ns)}, last at "
+            f"{duration(kind.failing.last_ns)}: {', '.join(failed)}"
+            if kind.failing is not None
+            else ""
+        )
+    first = [each for each in found.not_served if each.fate in FAILED][:FAILED_IN_SHORT]
+    yield from (plain(_one(each)) for each in first)
 
 
 def requests(found: Requests | None) -> list[str]:
@@ -139,7 +154,8 @@ def _unserved(found: Requests) -> Iterator[str]:
 
 def _one(one: NotServed) -> str:
     count = f"{one.count:,} x " if one.count > 1 else ""
-    facts = [fact for fact in (one.errno, one.by and f"of {one.by}") if fact]
+    who = "then served by" if one.fate in SERVED else "of"
+    facts = [fact for fact in (one.errno, one.by and f"{who} {one.by}") if fact]
     if one.status is not None and one.fate not in SERVED:
         facts.append(f"status {one.status}")
     about = f" ({', '.join(facts)})" if facts else ""

@@ -10,16 +10,16 @@ from pytest_drainwatch.core.repeats.summary import State, Summary
 from pytest_drainwatch.render.aggregate import between
 from pytest_drainwatch.render.text import plain, table
 
-COLUMNS = (
-    "SCENARIO",
-    "N",
-    "FLOWS LOST",
-    "NEW CONNECTIONS FAILED",
-    "SIGTERM (ms)",
-    "TCP ENDED (ms)",
-    "ENDPOINT REMOVED (ms)",
-)
-_SHOWN = (Metric.SIGTERM, Metric.LAST_TCP, Metric.ENDPOINT_REMOVED)
+_COUNTED = {
+    Tally.TARGET_FLOWS_LOST: "FLOWS LOST",
+    Tally.NEW_CONNECTIONS_FAILED: "NEW CONNECTIONS FAILED",
+    Tally.HTTP_REQUESTS_FAILED: "HTTP REQUESTS FAILED",
+}
+_SHOWN = {
+    Metric.SIGTERM: "SIGTERM (ms)",
+    Metric.LAST_TCP: "TCP ENDED (ms)",
+    Metric.ENDPOINT_REMOVED: "ENDPOINT REMOVED (ms)",
+}
 # So many of each kind of line; summary.json has all.
 MOST = 10
 WIDTH = 240
@@ -40,15 +40,17 @@ def lines(found: Summary) -> list[str]:
 
 def _table(repeated: Sequence[ScenarioSummary]) -> Iterator[str]:
     yield "medians of the repeats (least to greatest):"
-    yield from table([COLUMNS, *(_row(one) for one in repeated)], right=(1,))
+    asked = any(Tally.HTTP_REQUESTS_FAILED in one.tallies for one in repeated)
+    counted = [tally for tally in _COUNTED if asked or tally != Tally.HTTP_REQUESTS_FAILED]
+    columns = ("SCENARIO", "N", *(_COUNTED[tally] for tally in counted), *_SHOWN.values())
+    yield from table([columns, *(_row(one, counted) for one in repeated)], right=(1,))
 
 
-def _row(one: ScenarioSummary) -> tuple[str, ...]:
+def _row(one: ScenarioSummary, counted: Sequence[Tally]) -> tuple[str, ...]:
     return (
         one.id,
         str(len(one.repeats)),
-        _tally(one.tallies.get(Tally.TARGET_FLOWS_LOST)),
-        _tally(one.tallies.get(Tally.NEW_CONNECTIONS_FAILED)),
+        *(_tally(one.tallies.get(tally)) for tally in counted),
         *(_metric(one.metrics.get(name), len(one.repeats)) for name in _SHOWN),
     )
 

@@ -47,6 +47,8 @@ RUN_COLUMNS = (
     "REPORT",
 )
 RUN_WIDTH = 120
+# preStop hooks of a workload of the user's whose length nobody knows.
+HOOKS = {"exec": "a command", "http_get": "an httpGet", "tcp_socket": "a tcpSocket"}
 
 
 def show(report: Report) -> str:
@@ -120,7 +122,8 @@ def _asked(trial: TrialReport) -> str:
     hook = config.get("pre_stop")
     if isinstance(hook, Mapping):
         sleeps = hook.get("sleep_seconds")
-        grace += f", preStop {'a command' if sleeps is None else f'sleep {sleeps} s'}"
+        kind = next((words for name, words in HOOKS.items() if name in hook), "of some kind")
+        grace += f", preStop {kind if sleeps is None else f'sleep {sleeps} s'}"
     return (
         f"{attached.get('workload')} in {attached.get('namespace')} x {verb}, {grace}; "
         f"{attached.get('protocol')} through Service {attached.get('service')} "

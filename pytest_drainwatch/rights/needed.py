@@ -53,7 +53,7 @@ def together(
         for access in () if attach else accesses:
             found += deploying(controller or Controller.DEPLOYMENT, access, own=own)
         for trigger in triggers:
-            found += triggering(trigger, controller)
+            found += triggering(trigger, controller, own=own and not attach)
     return merged([*found, *watching()])
 
 
@@ -185,8 +185,11 @@ def finding(controller: Controller | None) -> Iterator[Right]:
     yield Right(verb="list", resource="services", why="the Service in front of it")
 
 
-def triggering(trigger: Trigger, controller: Controller | None) -> Iterator[Right]:
-    """How pods are terminated. Without a controller some triggers make no sense, and need none."""
+def triggering(trigger: Trigger, controller: Controller | None, *, own: bool) -> Iterator[Right]:
+    """How pods are terminated. Without a controller some triggers make no sense, and need none.
+
+    ``own``: the namespace is the trial's; no other is ever deleted.
+    """
     why, resource = f"trigger {trigger}", RESOURCES[controller] if controller else ""
     budgets = Right(
         verb="list",
@@ -207,7 +210,7 @@ def triggering(trigger: Trigger, controller: Controller | None) -> Iterator[Righ
         case Trigger.ROLLOUT if resource:
             for verb in ("get", "patch"):
                 yield Right(verb=verb, resource=resource, group=APPS, why=why)
-        case Trigger.NAMESPACE_DELETE:
+        case Trigger.NAMESPACE_DELETE if own:
             yield Right(verb="delete", resource="namespaces", where=Where.CLUSTER, why=why)
         case Trigger.EVACUATE_NODE:
             for verb in ("get", "patch"):
@@ -217,5 +220,5 @@ def triggering(trigger: Trigger, controller: Controller | None) -> Iterator[Righ
             yield budgets
         case Trigger.CONTAINER_KILL:
             yield Right(verb="get", resource="pods", why=f"{why}: which container it is")
-        case Trigger.SCALE | Trigger.ROLLOUT | Trigger.NONE:
+        case Trigger.SCALE | Trigger.ROLLOUT | Trigger.NAMESPACE_DELETE | Trigger.NONE:
             return  # nothing that the API is asked for

@@ -25,12 +25,21 @@ class Subject(NamedTuple):
         return self.user.removeprefix(prefix) if self.user.startswith(prefix) else None
 
 
-def denied(api: Api, rights: Iterable[Right], namespace: str) -> tuple[Right, ...]:
-    """Those of ``rights`` that we do not have. The API client's errors pass."""
+def denied(api: Api, rights: Iterable[Right], namespace: str) -> dict[Right, str]:
+    """Those of ``rights`` that we do not have, and what the server says of each, often nothing.
+
+    An authorizer that fails is told there too: the API server then allows nothing, and says why.
+    The API client's errors pass.
+    """
     import kubernetes
 
     reviews = kubernetes.client.AuthorizationV1Api(api.client)
-    return tuple(right for right in rights if not _allowed(reviews, right, namespace))
+    found: dict[Right, str] = {}
+    for right in rights:
+        status = _asked(reviews, right, namespace)
+        if not status.allowed:
+            found[right] = ", ".join(filter(None, (status.reason, status.evaluation_error)))
+    return found
 
 
 def subject(api: Api) -> Subject | None:
@@ -65,11 +74,11 @@ def attributes(right: Right, namespace: str) -> dict[str, object]:
     }
 
 
-def _allowed(reviews: Any, right: Right, namespace: str) -> bool:
+def _asked(reviews: Any, right: Right, namespace: str) -> Any:
     body = {
         "apiVersion": GROUP_VERSION,
         "kind": "SelfSubjectAccessReview",
         "spec": attributes(right, namespace),
     }
     answer = reviews.create_self_subject_access_review(body, _request_timeout=REQUEST_TIMEOUT)
-    return bool(answer.status.allowed)
+    return answer.status

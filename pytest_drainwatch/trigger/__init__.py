@@ -13,6 +13,7 @@ once a pod was told to end, t = 0 has passed, and the others must follow at once
 from pytest_drainwatch.core.scenario import Trigger
 from pytest_drainwatch.trigger.armed import Accepted, Armed
 from pytest_drainwatch.trigger.asking import TriggerFailed
+from pytest_drainwatch.trigger.evacuation import neighbours
 from pytest_drainwatch.trigger.obstacle import Obstacle
 from pytest_drainwatch.trigger.obstacle import find as find_obstacle
 from pytest_drainwatch.trigger.target import Kill, Owner, Pod, Target
@@ -31,4 +32,5 @@ __all__ = [
     "Target",
     "TriggerFailed",
     "find_obstacle",
+    "neighbours",
 ]

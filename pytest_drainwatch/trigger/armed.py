@@ -23,8 +23,8 @@ from pytest_drainwatch.trigger.undoing import Undo, undo
 
 # kubectl drain asks again so soon.
 AGAIN_S = 5.0
-# A call that is under way when the trial ends is waited for so long.
-STOP_TIMEOUT_S = 5.0
+# A call that is under way when the trial ends is waited for: it takes no longer than that.
+STOP_TIMEOUT_S = sum(REQUEST_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,23 @@ class Armed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        failed = undo(self._undo, self._go_on_no_more)
-        for text in failed:
+        if kind is None:
+            self.put_back()
+            return
+        for text in undo(self._undo, self._go_on_no_more):
             self._tell(text)
-        if failed and kind is None:
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is something to put back."""
+        return bool(self._undo)
+
+    def put_back(self) -> None:
+        """Undo what was changed beside the pods, now and once; an evacuation goes on no more.
+
+        Raises :class:`TriggerFailed` with what could not be put back, and the commands for it.
+        """
+        if failed := undo(self._undo, self._go_on_no_more):
             raise TriggerFailed("; ".join(failed))
 
     def fire(self, *, timeout_s: float, sleep: Callable[[float], None] = time.sleep) -> Accepted:
@@ -119,14 +132,19 @@ class Armed:
                 )
             ]
         if self._verb is Trigger.SCALE and not self._target.ours and owner is not None:
-            before = _replicas(self._api, self._target.namespace, owner)
-            self._undo.append(
-                Undo(
-                    left=f"{owner} stays scaled to 0",
-                    command=f"kubectl -n {self._target.namespace} scale {owner.kind}/{owner.name} "
-                    f"--replicas={before}",
-                    send=partial(scale, self._api, self._target.namespace, owner, before),
-                )
+            namespace = self._target.namespace
+            before = _replicas(self._api, namespace, owner)
+            back = Undo(
+                left=f"{owner} stays scaled to 0",
+                command=f"kubectl -n {namespace} scale {owner.kind}/{owner.name} "
+                f"--replicas={before}",
+                send=partial(scale, self._api, namespace, owner, before),
+            )
+            self._undo.append(back)
+            # No later run knows the number: the object itself does not hold it meanwhile.
+            self._tell(
+                f"scales {owner} in namespace {namespace} from {before} to 0, and back when the "
+                f"trial ends. If this process is killed, type: {back.command}"
             )
 
     def _cordon(self, node: str) -> None:
@@ -192,15 +210,19 @@ class Armed:
         again, others, attempt, since_ns = self._again, self._others, 1, time.monotonic_ns()
         while not self._stop.is_set():
             # What becomes of the others is no part of the trial: only their number is recorded.
-            others = [call for call in others if not self._told(call, attempt, lambda _: None)]
+            others = self._left(others, attempt, lambda _: None)
             attempt += 1
             if not again and not others:
                 break
             if self._stop.wait(AGAIN_S):
                 break
-            again = [call for call in again if not self._told(call, attempt, self._record)]
+            again = self._left(again, attempt, self._record)
         told = len(self._others) - len(others)
         self._note(Event.NODE_EVACUATED, since_ns, others=told, left=len(others) + len(again))
+
+    def _left(self, calls: Sequence[Call], attempt: int, record: Record) -> list[Call]:
+        """Ask for each; returns those to ask for again. None is asked for once it must stop."""
+        return [c for c in calls if self._stop.is_set() or not self._told(c, attempt, record)]
 
     def _told(self, call: Call, attempt: int, record: Record) -> bool:
         """Whether there is nothing more to ask: it was accepted, or refused for good."""

@@ -43,6 +43,13 @@ def others(found: tuple[Tenant, ...], target: Target) -> Iterator[Tenant]:
     return (e for e in found if not e.stays and not e.stops and e.pod.uid not in mine)
 
 
+def neighbours(api: Api, target: Target) -> tuple[str, ...]:
+    """The namespaces of those others. None of a target whose node is not known."""
+    if target.node is None:
+        return ()
+    return tuple(sorted({each.namespace for each in others(tenants(api, target), target)}))
+
+
 def _tenant(item: Mapping[str, Any], target: Target) -> Tenant:
     metadata = item["metadata"]
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}

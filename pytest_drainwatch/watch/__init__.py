@@ -27,7 +27,7 @@ class Watch:
     """Two watches and a liveness check, in threads of their own. Use as a context manager.
 
     ``pods`` and ``slices`` are the selectors that the API server is asked with, and ``keep``
-    says which of those pods are meant.
+    says which of those pods are meant. Their status' messages are kept with ``quote`` alone.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Watch:
         slices: str,
         record: Record,
         keep: Keep = lambda _: True,
+        quote: bool = True,
     ) -> None:
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -53,7 +54,9 @@ class Watch:
             def request(**options: object) -> Any:
                 return call(namespace, label_selector=selector, _preload_content=False, **options)
 
-            return ListWatch(name, event, request, record, self._stop, self._changed, keep)
+            return ListWatch(
+                name, event, request, record, self._stop, self._changed, keep, quote=quote
+            )
 
         list_slices = api.discovery.list_namespaced_endpoint_slice
         self._pods = one("pods", Event.POD, api.core.list_namespaced_pod, pods, keep)

@@ -17,8 +17,13 @@ Fields = dict[str, object]
 MESSAGE_LIMIT = 200
 
 
-def reduce_object(event: Event, item: Mapping[str, Any], kind: str) -> tuple[str, Fields]:
-    """An object's subject (a pod's UID, a slice's name) and its named fields."""
+def reduce_object(
+    event: Event, item: Mapping[str, Any], kind: str, *, quote: bool = True
+) -> tuple[str, Fields]:
+    """An object's subject (a pod's UID, a slice's name) and its named fields.
+
+    Without ``quote`` a pod's message is left out: whoever may write its status chooses it.
+    """
     metadata = item["metadata"]
     common: Fields = {
         "type": kind,
@@ -26,16 +31,16 @@ def reduce_object(event: Event, item: Mapping[str, Any], kind: str) -> tuple[str
         "resource_version": metadata.get("resourceVersion"),
     }
     if event is Event.POD:
-        return metadata["uid"], common | _pod_fields(item)
+        return metadata["uid"], common | _pod_fields(item, quote=quote)
     endpoints = [_endpoint(e) for e in item.get("endpoints") or ()]
     return metadata["name"], common | {"family": item.get("addressType"), "endpoints": endpoints}
 
 
-def _pod_fields(item: Mapping[str, Any]) -> Fields:
+def _pod_fields(item: Mapping[str, Any], *, quote: bool) -> Fields:
     metadata, status = item["metadata"], item.get("status") or {}
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
     ready = conditions.get("Ready")
-    message = status.get("message")
+    message = status.get("message") if quote else None
     return {
         "phase": status.get("phase"),
         "ready": None if ready is None else ready == "True",

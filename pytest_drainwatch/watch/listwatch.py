@@ -76,11 +76,13 @@ class ListWatch:
         stop: threading.Event,
         changed: threading.Condition,
         keep: Keep = lambda _: True,
+        *,
+        quote: bool = True,
     ) -> None:
         self.name, self.sight, self.health = name, Sight(), Health(f"the watch of {name}")
         self.thread = threading.Thread(target=self._run, daemon=True, name=f"watch-{name}")
         self._event, self._request, self._record = event, request, record
-        self._keep = keep
+        self._keep, self._quote = keep, quote
         self._stop, self._changed = stop, changed
         self._version: str | None = None
         self._whole_ns = time.monotonic_ns()  # until then nothing was missed
@@ -142,7 +144,7 @@ class ListWatch:
         listing = json.loads(raw)
         version = str(listing["metadata"]["resourceVersion"])
         items = [item for item in listing.get("items") or () if self._keep(item)]
-        reduced = [reduce_object(self._event, item, "LISTED") for item in items]
+        reduced = [reduce_object(self._event, item, "LISTED", quote=self._quote) for item in items]
         if self._stop.is_set():
             return
         subjects = [subject for subject, _ in reduced]
@@ -192,7 +194,7 @@ class ListWatch:
                 expired = item.get("code") == 410
                 raise _Relist("410 Gone" if expired else f"watch error: {item.get('message')}")
             if kind != "BOOKMARK" and self._keep(item):
-                subject, fields = reduce_object(self._event, item, kind)
+                subject, fields = reduce_object(self._event, item, kind, quote=self._quote)
                 self._show(Interval.point(received_ns), subject, fields)
             self._version = str(item["metadata"]["resourceVersion"])
         except _Relist:

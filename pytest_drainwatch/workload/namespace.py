@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, failures
+from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain, failures
 from pytest_drainwatch.workload import manifests
 
 UNKNOWN = "unknown"
+# A namespace whose removal is answered so is gone, or going.
+GOING = (404, 409)
 
 
 def owner() -> str:
@@ -22,8 +24,13 @@ def owner() -> str:
 
 
 @contextmanager
-def trial_namespace(api: Api, name: str, *, keep: Callable[[], bool]) -> Iterator[str]:
-    """Create ``name`` and remove it again, unless ``keep()`` says to leave it."""
+def trial_namespace(
+    api: Api, name: str, *, keep: Callable[[], bool], say: Callable[[str], None]
+) -> Iterator[str]:
+    """Create ``name`` and remove it again, unless ``keep()`` says to leave it.
+
+    ``say`` takes why it could not be removed.
+    """
     body = manifests.namespace(name, owner())
     created = False
     try:
@@ -34,7 +41,14 @@ def trial_namespace(api: Api, name: str, *, keep: Callable[[], bool]) -> Iterato
         # Interrupted or unanswered, the call may have been carried out all the same.
         if not keep() and (created or _is_ours(api, name)):
             # Its pods may still be terminating; nobody measures them any more.
-            _delete(api, name, grace_period_seconds=0)
+            try:
+                _ask_to_go(api, name, grace_period_seconds=0)
+            except failures() as error:
+                if getattr(error, "status", None) not in GOING:
+                    say(
+                        f"left: namespace {name}, whose removal failed: {explain(error)}. "
+                        f"Type: kubectl delete namespace {name}"
+                    )
 
 
 def sweep(api: Api) -> list[str]:
@@ -89,12 +103,17 @@ def _is_ours(api: Api, name: str) -> bool:
     return False
 
 
-def _delete(api: Api, name: str, **options: int) -> bool:
-    """Ask for a namespace's removal; False if it is refused, gone (404) or going (409)."""
+def _delete(api: Api, name: str) -> bool:
+    """Ask for a namespace's removal; False if it is refused, gone or going."""
     with suppress(*failures()):
-        api.core.delete_namespace(name, _request_timeout=REQUEST_TIMEOUT, **options)
+        _ask_to_go(api, name)
         return True
     return False
+
+
+def _ask_to_go(api: Api, name: str, **options: int) -> None:
+    """Ask for a namespace's removal. The API client's errors pass."""
+    api.core.delete_namespace(name, _request_timeout=REQUEST_TIMEOUT, **options)
 
 
 def _boot_id() -> str:

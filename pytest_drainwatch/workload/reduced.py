@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_drainwatch.core.jsonvalue import integer
+
 NOT_RECORDED = "(not recorded)"
 DEFAULT_GRACE_S = 30
 
@@ -44,8 +46,9 @@ class PodSpec:
 
     @property
     def pre_stop(self) -> Mapping[str, object] | None:
-        """The hook of the containers that have one; the first one's if they differ."""
-        return next((each.pre_stop for each in self.containers if each.pre_stop), None)
+        """The hook of the containers that have one; the longest one's, as far as that is known."""
+        hooks = [each.pre_stop for each in self.containers if each.pre_stop]
+        return max(hooks, key=lambda hook: integer(hook.get("sleep_seconds")), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ class Server:
         api = connect(cluster.kubeconfig, cluster.context)
         name = namespace_name(f"server-{self.name}", time.monotonic_ns() % 16**8)
         try:
-            with trial_namespace(api, name, keep=lambda: False):
+            with trial_namespace(api, name, keep=lambda: False, say=log):
                 for item in self.objects(references):
                     utils.create_from_dict(api.client, item, namespace=name)
                     if item["kind"] == "Deployment":

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -257,6 +258,23 @@ def test_c16_the_report_says_so_in_words() -> None:
     still = Lane(name="new-00", asked=[Asked(ms=-5000, count=100, by=old_pod, pool=Pool.EMPTY)])
     told = derive(s.recording([s.accepted()], s.cluster(), http(pooled, still)))
     assert "drained for new" not in show(told)
+    # Where it had one in two, three requests elsewhere are chance, and so nothing is said.
+    turns = [
+        Asked(ms=-5000 + 100 * n, by=(old_pod, new_pod)[n % 2], pool=Pool.EMPTY) for n in range(40)
+    ]
+    few = [Asked(ms=ms, by=new_pod, pool=Pool.EMPTY) for ms in (1000, 2000, 3000)]
+    many = Asked(ms=1000, count=30, by=new_pod, pool=Pool.EMPTY)
+    for since, said in ((few, False), ([many], True)):
+        shared = Lane(name="new-00", asked=[*turns, *since])
+        told = derive(s.recording([s.accepted()], s.cluster(), http(pooled, shared)))
+        assert ("drained for new" in show(told)) is said
+    # Nor if it had none, or if new connections failed meanwhile: they may have led to it.
+    never = Lane(name="new-00", asked=[replace(new.asked[0], by=new_pod), many])
+    refused = Asked(ms=4500, ended=Ending.REFUSED, pool=Pool.EMPTY)
+    failing = Lane(name="new-00", asked=[new.asked[0], many, refused])
+    for lane in (never, failing):
+        told = derive(s.recording([s.accepted()], s.cluster(), http(pooled, lane)))
+        assert "drained for new" not in show(told)
 
 
 def test_c18_105_of_456000_requests_are_counts_and_a_rate_and_no_zero() -> None:

@@ -89,6 +89,7 @@ def test_c63_trials_of_two_workers_on_one_cluster_take_turns(
     assert re.search(r"so far: process \d+ \(test_short.py::test_it\[\w+\]\) measures on it", said)
 
 
+@pytest.mark.slow
 def test_c63_without_turns_they_would_measure_each_other(
     dw_cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shlex
+import time
 from dataclasses import replace
 
 import pytest
@@ -62,10 +65,23 @@ def test_c31_a_budget_that_allows_nothing_is_known_before_anything_is_triggered(
     text = str(void.value)
     assert "'disruption-budgets' failed" in text
     assert "keep-them-all (minAvailable 1), which allows 0 now" in text
-    assert f"kubectl -n {stage.namespace} describe poddisruptionbudget keep-them-all" in text
+    patch = f"kubectl -n {stage.namespace} patch poddisruptionbudget keep-them-all --type merge -p "
+    assert "App(replicas=2) in the scenario, or " + patch in text
+    body = json.loads(shlex.split(text.partition(patch)[2])[0])
+    stage.api.policy.patch_namespaced_pod_disruption_budget("keep-them-all", stage.namespace, body)
+    until_it_allows(stage, 1)
     left = loads((stage.folder / "recording.jsonl").read_text()).observations
     events = {o.event for o in left}
     assert not events & {Event.TRIGGER_BLOCKED, Event.NODE_CORDONED, Event.FLOW_CONNECTED}
+
+
+def until_it_allows(stage: Stage, number: int) -> None:
+    """Wait until the budget's controller has judged it anew."""
+    deadline = time.monotonic() + 10
+    read = stage.api.policy.read_namespaced_pod_disruption_budget
+    while read("keep-them-all", stage.namespace).status.disruptions_allowed != number:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def keep_them_all(stage: Stage) -> None:

@@ -78,7 +78,13 @@ class SlowAndStripping:
 
 
 @pytest.mark.parametrize("scenario", [SHORT])
-@pytest.mark.parametrize("strip", [True, False], ids=["stripped", "labels-kept"])
+@pytest.mark.parametrize(
+    "strip",
+    [
+        pytest.param(True, id="stripped"),
+        pytest.param(False, id="labels-kept", marks=pytest.mark.slow),
+    ],
+)
 def test_c33_a_webhook_delays_the_delete_and_takes_the_pod_out_of_its_service(
     dw_namespace: Stage, tmp_path: Path, strip: bool
 ) -> None:

@@ -95,6 +95,14 @@ def test_what_cannot_be_asked_is_a_usage_error(
     assert not measured
 
 
+def test_a_url_in_place_of_a_protocol_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["attach", "deployment/web", "--protocol", f"http:/x?token={SECRET}"])
+    said = capsys.readouterr().err
+    assert "argument --protocol: expected one of: tcp, udp, http" in said
+    assert SECRET not in said
+
+
 def test_the_environment_is_about_the_cluster_and_never_about_whom_to_attach_to(
     measured: list[tuple[Settings, Scenario]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

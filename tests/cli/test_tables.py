@@ -14,7 +14,7 @@ from pytest_drainwatch.core.flow.classify import Outcome
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.repeats.flow_columns import FLOW_COLUMNS
 from pytest_drainwatch.core.repeats.trial_columns import TRIAL_COLUMNS
-from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.scenario import App, Flows, Scenario, Service, ViaNode
 from tests.cli import folders
 from tests.cli.folders import measured, recorded, void
 from tests.upstream import example
@@ -127,7 +127,12 @@ def test_the_file_is_rfc_4180_whatever_a_text_holds(tmp_path: Path) -> None:
 def test_names_are_unique_and_every_setting_has_a_column() -> None:
     for names in ([c.name for c in TRIAL_COLUMNS], [c.name for c in FLOW_COLUMNS]):
         assert len(set(names)) == len(names)
-    settings = {f"config.{name}" for name in Scenario().config()}
+    asked = Scenario(
+        app=App(replicas=2, spread_over_nodes=True),
+        flows=Flows(probe_each_node=True),
+        service=Service(via_node=ViaNode.OTHER_NODE),
+    )
+    settings = {f"config.{name}" for name in {**Scenario().config(), **asked.config()}}
     assert settings <= {column.name for column in TRIAL_COLUMNS}
 
 

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -76,6 +77,19 @@ def account(cluster: Cluster, folder: Path, name: str, objects: Objects) -> Iter
         with contextlib.suppress(*failures()):
             api.core.delete_namespaced_service_account(name, HOME)
         api.close()
+
+
+def apply(cluster: Cluster, command: str) -> None:
+    """Do what a check has printed: `drainwatch rbac … | kubectl apply -f -`."""
+    words, pipe, _ = command.partition(" | kubectl apply -f -")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert pipe
+        assert main(shlex.split(words)[1:]) == 0
+    api = connect(cluster.kubeconfig, cluster.context)
+    for each in yaml.safe_load_all(said.getvalue()):
+        _call(api, "create", each)
+    api.close()
 
 
 def token(api: Api, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,18 @@ from pytest_drainwatch.workload import manifests
 
 SECRET = "s3cr3t-of-the-user"
 NAME, SHOP = "web", "shop"
+# Says back what it is told, tells its first argument to its log, and fails when it is to end, so
+# that the kubelet makes its log the termination message.
+TALKATIVE = """
+import os, signal, socketserver, sys
+signal.signal(signal.SIGTERM, lambda *_: os._exit(3))
+class Back(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            self.wfile.write(b"said " + line)
+print(*sys.argv[1:], flush=True)
+socketserver.ThreadingTCPServer(("", %d), Back).serve_forever()
+"""
 
 
 def web(app: App, image: str) -> dict[str, Any]:
@@ -29,6 +41,40 @@ def web(app: App, image: str) -> dict[str, Any]:
     container["name"] = "server"
     container["env"].append({"name": "DATABASE_PASSWORD", "value": SECRET})
     return found
+
+
+def talkative(app: App, image: str) -> dict[str, Any]:
+    """A server that has a secret in its arguments, its log, its readiness probe, its preStop
+    hook and its last words, and whose probe and hook fail, which events then quote.
+    """
+    found = web(app, image)
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    once = f"echo {SECRET}; [ -e /dev/shm/ok ] || {{ : > /dev/shm/ok; exit 1; }}"
+    container.update(
+        command=["python3", "-c", TALKATIVE % manifests.TCP_PORT],
+        args=[SECRET],
+        readinessProbe={"exec": {"command": ["sh", "-c", once]}, "periodSeconds": 1},
+        lifecycle={"preStop": {"exec": {"command": ["sh", "-c", f"echo {SECRET}; exit 1"]}}},
+        terminationMessagePolicy="FallbackToLogsOnError",
+    )
+    return found
+
+
+def stable(app: App, image: str, track: str = "stable") -> dict[str, Any]:
+    """A Deployment of one track: the Service selects the pods of each."""
+    found = web(app, image)
+    labels = {"app": NAME, "track": track}
+    found["spec"]["selector"]["matchLabels"] = labels
+    found["spec"]["template"]["metadata"]["labels"] = labels
+    return found
+
+
+def canary(api: Api, image: str, app: App) -> None:
+    """The other track's, beside what runs there."""
+    body = stable(app, image, "canary")
+    body["metadata"]["name"] = f"{NAME}-canary"
+    _create(api, SHOP, body, Controller.DEPLOYMENT)
+    _wait_ready(api, SHOP, 2 * app.replicas)
 
 
 def service(**changes: object) -> dict[str, Any]:
@@ -50,14 +96,18 @@ def running(
     service: Mapping[str, Any] | None = None,
     name: str = SHOP,
     kind: Controller | None = Controller.DEPLOYMENT,
+    made: Callable[[App, str], dict[str, Any]] = web,
 ) -> Iterator[Api]:
-    """The workload in a namespace of the user's, all pods ready; ``kind`` None: a bare pod."""
+    """The workload in a namespace of the user's, all pods ready; ``kind`` None: a bare pod.
+
+    ``made`` gives its Deployment, from which the other kinds are made.
+    """
     app = app or App(grace_period_s=5, drain_ns=NS_PER_S)
     api = connect(cluster.kubeconfig, cluster.context)
     image = cluster.ensure_probe_image()
     api.core.create_namespace({"metadata": {"name": name}})
     try:
-        _create(api, name, web(app, image), kind)
+        _create(api, name, made(app, image), kind)
         api.core.create_namespaced_service(name, dict(service or _service()))
         _wait_ready(api, name, app.replicas)
         yield api

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from pytest_drainwatch import (
     Udp,
     Workload,
     attaching,
+    cli,
     standing,
 )
 from pytest_drainwatch import Trigger as Verb
@@ -32,10 +34,22 @@ from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.api import Api
 from pytest_drainwatch.cluster import Cluster, ClusterSettings, open_cluster
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.pod.ending import EndedBy
 from pytest_drainwatch.core.scenario.workload import Protocol
+from pytest_drainwatch.output import DONE
 from pytest_drainwatch.trial import TrialVoid
 from tests.cluster.accounts import Account, account, printed
-from tests.cluster.attached import NAME, SECRET, SHOP, objects, running, service
+from tests.cluster.attached import (
+    NAME,
+    SECRET,
+    SHOP,
+    canary,
+    objects,
+    running,
+    service,
+    stable,
+    talkative,
+)
 from tests.cluster.harness import Silent, never
 
 pytestmark = pytest.mark.cluster
@@ -76,9 +90,11 @@ def test_plain_tcp_meets_the_end_of_a_pod_and_nothing_else_changes(
     assert trial.summary.trigger_to_sigterm_ms is None, "nobody told"
     (end,) = trial.pod_ends
     assert end.deletion_ns is not None
-    assert end.sigterm_ns is not None
+    assert end.sigterm_ns is None, "its image may name another signal"
+    assert end.stop_signal_ns is not None
     assert end.ended_ns is not None
-    assert end.deletion_ns[0] <= end.sigterm_ns[0] <= end.sigterm_ns[1] == end.ended_ns[1]
+    assert end.deletion_ns[0] <= end.stop_signal_ns[0]
+    assert end.stop_signal_ns[0] <= end.stop_signal_ns[1] == end.ended_ns[1]
     assert objects(shop) == before
     without_secrets(trial)
 
@@ -104,6 +120,41 @@ def void(cluster: Cluster, folder: Path, scenario: Scenario) -> str:
     assert not (folder / "report.json").exists()
     assert SECRET not in (folder / "recording.jsonl").read_text()
     return str(caught.value)
+
+
+def test_no_secret_of_it_is_in_any_file_or_in_anything_that_is_printed(
+    dw_cluster: Cluster,
+    drainwatch: Drainwatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its arguments, log, probe, hook and last words; what it is told, and what it answers."""
+    monkeypatch.setattr(standing, "BUDGET_TIMEOUT_S", 1.0)
+    said = Tcp(send=f"AUTH {SECRET} {{seq}}\n", expect=rf"said AUTH {SECRET} \d+\n")
+    budget = {
+        "metadata": {"name": "strict", "annotations": {"token": SECRET}},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": NAME}}},
+    }
+    with running(dw_cluster, EXITS, made=talkative) as api:
+        trial = drainwatch(attach(said, "tcp"))
+        seen = api.core.list_namespaced_event(SHOP).items
+        api.policy.create_namespaced_pod_disruption_budget(SHOP, budget)
+        why = void(dw_cluster, tmp_path / "void" / "r00", attach(said, "tcp", Verb.EVICT))
+    assert any(SECRET in (event.message or "") for event in seen), "it was there to be told"
+    assert {event.reason for event in seen} >= {"Unhealthy", "FailedPreStopHook"}
+    assert all(flow.answered and flow.answered > 10 for flow in trial.flows)
+    assert trial.exit_codes == (3,)
+    assert "strict" in why
+    assert SECRET not in why
+    without_secrets(trial)
+    capsys.readouterr()
+    assert cli.main(["show", str(trial.folder)]) == DONE
+    assert cli.main(["derive", str(trial.folder / "recording.jsonl")]) == DONE
+    assert cli.main(["aggregate", str(trial.folder), "--markdown"]) == DONE
+    printed = capsys.readouterr().out
+    assert "preStop" in printed
+    assert SECRET not in printed
 
 
 def test_what_cannot_be_attached_to_says_so_before_anything_is_triggered(
@@ -270,6 +321,22 @@ def test_udp_is_led_to_another_pod_and_that_is_no_survival(
 
 
 @pytest.mark.slow
+def test_a_canary_behind_the_same_service_takes_its_share_and_is_told(
+    dw_cluster: Cluster, drainwatch: Drainwatch
+) -> None:
+    """A rollout ends every pod of the workload, and not every flow leads to one of them."""
+    with running(dw_cluster, EXITS, made=stable) as api:
+        canary(api, dw_cluster.ensure_probe_image(), EXITS)
+        trial = drainwatch(attach("tcp", "tcp", Verb.ROLLOUT, flows=replace(FEW, tcp=10)))
+    assert len(trial.flows) == 20, "twice as many, for one pod out of two"
+    assert {flow.role for flow in trial.flows} == {Role.TARGET, Role.BYSTANDER}
+    for flow in trial.flows:
+        ended = flow.role is Role.TARGET
+        assert flow.outcome is (Outcome.SEVERED if ended else Outcome.SURVIVED)
+    assert any("1 pod(s) that are not this workload's" in n for n in trial.report.trial.notes)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [f"app={NAME}", f"deployment/{NAME}"])
 def test_a_cluster_ip_is_reached_from_a_namespace_of_our_own(
     what: str, dw_cluster: Cluster, drainwatch: Drainwatch
@@ -302,3 +369,20 @@ def test_a_sleep_before_sigterm_saves_requests(dw_cluster: Cluster, drainwatch: 
         assert trial.report.trial.config["pre_stop"] == (hook.config() if hook else None)
     assert failed[None] > 0
     assert failed[PreStop(sleep_s=4)] == 0
+
+
+QUITS = ("python3", "-c", "import os, time; os.kill(1, 15); time.sleep(2)")
+
+
+@pytest.mark.slow
+def test_a_hook_that_ends_its_container_leaves_open_whether_a_signal_came(
+    dw_cluster: Cluster, drainwatch: Drainwatch
+) -> None:
+    """As `nginx -s quit` in a preStop hook does."""
+    app = App(behavior=Behavior.EXIT_NOW, grace_period_s=8, pre_stop=PreStop(exec=QUITS))
+    with running(dw_cluster, app):
+        trial = drainwatch(attach("tcp", "tcp"))
+    (end,) = trial.pod_ends
+    assert (end.ended_by, end.exit_code) == (EndedBy.UNKNOWN, 0)
+    assert (end.stop_signal_ns, end.sigterm_ns) == (None, None)
+    assert any("may have ended before its preStop hook was over" in e for e in end.evidence)

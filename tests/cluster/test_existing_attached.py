@@ -97,5 +97,5 @@ def test_a_right_that_is_missing_is_named_before_the_workload_is_looked_for(
             assert f"may not: {lacking.in_words(SHOP)} ({lacking.why})\n" in said
             assert (
                 f"drainwatch rbac --namespace {SHOP} --service-account default:shop "
-                "--trigger rollout --attach | kubectl apply -f -"
+                "--trigger rollout --attach --name drainwatch-"
             ) in said

@@ -18,7 +18,7 @@ from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.placement import Placement
 from pytest_drainwatch.rights.needed import needed
 from pytest_drainwatch.rights.right import Right, Where
-from tests.cluster.accounts import account, printed, until_denied
+from tests.cluster.accounts import account, apply, printed, until_denied
 from tests.cluster.accounts import without as one_less
 from tests.cluster.existing import (
     FOR_QUICK,
@@ -119,7 +119,7 @@ def test_each_right_that_is_missing_is_named_before_anything_is_created(
     assert observed.endswith(f"system:serviceaccount:default:{name} may not: {words} ({right.why})")
     assert (
         f"look at:   drainwatch rbac --service-account default:{name} --trigger delete "
-        "--controller deployment --access nodeport | kubectl apply -f -"
+        "--controller deployment --access nodeport --name drainwatch-"
     ) in said
 
 
@@ -137,3 +137,21 @@ def test_each_right_that_is_missing_in_a_given_namespace_is_named(
         said = void(there, tmp_path / "r00", placement=Placement(namespace=namespace))
     assert f"may not: {right.in_words(namespace)} ({right.why})\n" in said
     assert f"drainwatch rbac --namespace default --service-account default:{name}" in said
+
+
+def test_what_the_check_prints_grants_what_was_missing_beside_what_there_was(
+    dw_cluster: Cluster, admin: Api, team: str, tmp_path: Path
+) -> None:
+    """In a namespace that goes again, with the roles that are printed into it."""
+    (missing,) = (r for r in REQUIRED_IN_TEAM if (r.verb, r.resource) == ("watch", "pods"))
+    # Under the name that everybody's have who print them without a name.
+    objects = printed("drainwatch", "--namespace", team, *FOR_QUICK)
+    less = [each for each in one_less(objects, missing) if each["kind"] != "ServiceAccount"]
+    with account(dw_cluster, tmp_path, "drainwatch", less) as runner:
+        rights = needed(QUICK, own=False)
+        elsewhere = {r for r in rights if r.optional and r.where is not Where.NAMESPACE}
+        until_denied(runner, rights, team, {missing} | elsewhere)
+        there = existing(dw_cluster, kubeconfig=runner.kubeconfig)
+        said = void(there, tmp_path / "r00", placement=Placement(namespace=team))
+        apply(dw_cluster, said.partition("look at:   ")[2])
+        until_denied(runner, rights, team, elsewhere)

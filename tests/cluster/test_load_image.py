@@ -63,7 +63,8 @@ def exit_code(cluster: Cluster, reference: str) -> int:
     api = connect(cluster.kubeconfig, cluster.context)
     code = None
     try:
-        with trial_namespace(api, f"dw-signalled-{reference[-6:]}", keep=lambda: False) as name:
+        own = f"dw-signalled-{reference[-6:]}"
+        with trial_namespace(api, own, keep=lambda: False, say=print) as name:
             api.core.create_namespaced_pod(name, pod(reference))
             deleted = False
             stream = watch.Watch().stream(api.core.list_namespaced_pod, name, timeout_seconds=60)

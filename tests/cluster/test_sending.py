@@ -78,13 +78,16 @@ def test_dense_around_trigger_and_drain_and_sparse_between(trial: Trial) -> None
 def test_a_blocked_trigger_moves_the_dense_stretches(dw_namespace: Stage) -> None:
     stage = dw_namespace
     policy, name = stage.api.policy, stage.namespace
-    policy.create_namespaced_pod_disruption_budget(
-        name,
-        {
-            "metadata": {"name": "not-yet"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
-        },
-    )
+
+    def forbid() -> None:
+        """After preflight, which would not have begun with it."""
+        policy.create_namespaced_pod_disruption_budget(
+            name,
+            {
+                "metadata": {"name": "not-yet"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": manifests.SELECTOR}},
+            },
+        )
 
     def relent() -> None:
         while not [o for o in stage.recorder.observations() if o.event is Event.TRIGGER_BLOCKED]:
@@ -93,6 +96,7 @@ def test_a_blocked_trigger_moves_the_dense_stretches(dw_namespace: Stage) -> Non
 
     thread = threading.Thread(target=relent, daemon=True)
     with deploy(stage) as probe, hold(probe) as held:
+        forbid()
         thread.start()
         trial = measure(held)
     thread.join()

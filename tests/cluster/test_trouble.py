@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import App, Scenario, Trial, TrialVoid, preflight
+from pytest_drainwatch import App, Scenario, Trial, TrialVoid, preflight, standing
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.cluster import Cluster
@@ -47,7 +47,7 @@ def test_a_selector_that_matches_nothing(
     dw_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manifests, "SELECTOR", {"app.kubernetes.io/name": "nobody"})
-    monkeypatch.setattr(conductor, "ENDPOINT_TIMEOUT_S", 4.0)
+    monkeypatch.setattr(standing, "ENDPOINT_TIMEOUT_S", 4.0)
     real = manifests.deployment
 
     def selects_its_pods(app: App, image: str) -> manifests.Manifest:
@@ -87,8 +87,8 @@ def test_an_image_that_does_not_exist_shows_the_pods_state(
     monkeypatch.setattr(type(dw_cluster), "ensure_probe_image", lambda _: "docker.io/dw/none:1")
     monkeypatch.setattr(preflight.workload, "STUBBORN_NS", NS_PER_S)
     said, left = void(dw_cluster, tmp_path)
-    assert "'probe-pods-ready' failed" in said
-    assert "ImagePull" in said
+    assert "'image-pulled' failed" in said
+    assert "docker.io/dw/none:1" in said
     assert any("dw/none:1" in str(o.data) for o in left if o.event is Event.CLUSTER_EVENT)
 
 

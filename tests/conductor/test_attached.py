@@ -231,6 +231,43 @@ def test_a_service_that_is_not_the_one(
     assert "web" in check.invariant
 
 
+@pytest.mark.parametrize(
+    ("what", "command"),
+    [
+        ("deployment/web", "expose deployment/web --type=NodePort --port=PORT --protocol=TCP"),
+        ("statefulset/web", "get pods -l 'app=web' -o name | head -n 1) --name=web "),
+        ("daemonset/web", "--name=web --selector='app=web' --type=NodePort --port=PORT"),
+        ("app=web,tier=x", "--name=NAME --selector='app=web' --type=NodePort --port=PORT"),
+    ],
+)
+def test_the_command_that_puts_a_service_before_it_is_one(what: str, command: str) -> None:
+    """kubectl exposes Deployments and pods: no StatefulSet, no DaemonSet, and no labels."""
+    labels = {**LABELS, "pod-template-hash": "1", "controller-revision-hash": "2"}
+    check = preflight.service_found(Workload.attach(what), [], labels)
+    assert command in check.look_at
+    assert f"expose {what} " not in check.look_at or what == "deployment/web"
+    bare = preflight.service_found(Workload.attach(what, service="s"), [facts("s", selector={})],
+                                   labels)  # fmt: skip
+    assert bare.look_at == "kubectl -n default set selector service s 'app=web'"
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "command"),
+    [
+        ("deployment/web", Controller.DEPLOYMENT, "scale deployment/web --replicas=1"),
+        ("app=web", Controller.STATEFUL_SET, "scale statefulset/web --replicas=1"),
+        ("ds/web", Controller.DAEMON_SET, "get daemonset/web -o wide; kubectl get nodes"),
+        ("app=web", None, "get pods -l app=web"),
+    ],
+)
+def test_the_command_for_a_workload_without_pods_is_one_for_its_kind(
+    what: str, kind: Controller | None, command: str
+) -> None:
+    check = preflight.workload_wanted(Workload.attach(what), 0, kind, "web" if kind else "")
+    assert not check.passed
+    assert check.look_at.startswith(f"kubectl -n default {command}")
+
+
 @pytest.mark.parametrize("port", [None, 80, "http"])
 def test_a_service_that_is_the_one(port: int | str | None) -> None:
     services = [facts("other", selector={"app": "x"}), facts(), facts("udp", ports=(UDP,))]
@@ -240,18 +277,22 @@ def test_a_service_that_is_the_one(port: int | str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("affinity", "pods", "going", "passed"),
+    ("affinity", "pods", "going", "strangers", "passed"),
     [
-        ("None", 3, 1, True),
-        ("ClientIP", 3, 1, False),
-        ("ClientIP", 3, 3, True),
-        ("ClientIP", 1, 1, True),
+        ("None", 3, 1, 0, True),
+        ("None", 3, 3, 1, True),
+        ("ClientIP", 3, 1, 0, False),
+        ("ClientIP", 3, 3, 0, True),
+        ("ClientIP", 1, 1, 0, True),
+        ("ClientIP", 3, 3, 1, False),  # to a canary's, perhaps
     ],
 )
 def test_flows_that_are_pinned_to_one_pod_need_all_pods_to_end(
-    affinity: str, pods: int, going: int, passed: bool
+    affinity: str, pods: int, going: int, strangers: int, passed: bool
 ) -> None:
-    assert preflight.target_reached(affinity, pods, going).passed is passed
+    check = preflight.target_reached(affinity, pods, going, strangers)
+    assert check.passed is passed
+    assert ("--service" in check.look_at) == (strangers > 0)
 
 
 READY: dict[str, object] = {"name": "a", "ready": True}

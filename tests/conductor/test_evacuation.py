@@ -5,17 +5,22 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_drainwatch.api import Api
+from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.core.observation import Event, Observation
-from pytest_drainwatch.core.scenario import Controller, Trigger
+from pytest_drainwatch.core.scenario import Controller, Scenario, Trigger
+from pytest_drainwatch.preflight import Check, TrialVoid, require
+from pytest_drainwatch.standing import check_trigger
 from pytest_drainwatch.trigger import Armed, Owner, Pod, Target, TriggerFailed, armed, undoing
 from pytest_drainwatch.trigger import find_obstacle as obstacle
 from tests.conductor.api_server import Call, reply, serving
@@ -163,6 +168,41 @@ def test_it_stops_asking_when_the_trial_is_over(tmp_path: Path) -> None:
     assert not node.unschedulable
 
 
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_nobody_else_is_evicted_once_the_trial_is_over(
+    error: type[BaseException] | None, tmp_path: Path
+) -> None:
+    """The node has many pods, and the trial ends while the first of them is being asked for."""
+    many = [item(f"db-{n}", f"uid-db-{n}") for n in range(20)]
+    node, seen = Node([*WEB, *many]), list[Observation]()
+    asked, over = threading.Event(), threading.Event()
+
+    def slow(call: Call) -> bool:
+        if call.path.endswith("/db-0/eviction"):
+            asked.set()
+            assert over.wait(5)
+        return False
+
+    node.broken = slow
+
+    def trial(api: Api) -> None:
+        with Armed(api, Trigger.EVACUATE_NODE, TARGET, seen.append) as trigger:
+            trigger.fire(timeout_s=5)
+            assert asked.wait(5)
+            threading.Timer(0.2, over.set).start()  # meanwhile it is told to stop
+            if error is not None:
+                raise error
+
+    with serving(node, tmp_path) as (api, script):
+        with pytest.raises(error) if error else nullcontext():
+            trial(api)
+        assert script.calls[-1].method == "PATCH", "it takes pods again when nobody is asked for"
+        assert node.evicted == ["web-1", "web-2", "db-0"]
+    assert not node.unschedulable
+    (evacuated,) = [o for o in seen if o.event is Event.NODE_EVACUATED]
+    assert evacuated.data == {"others": 1, "left": 19}
+
+
 def test_a_node_that_was_cordoned_stays_so(tmp_path: Path) -> None:
     node, seen = Node(WEB, cordoned=True), list[Observation]()
     with (
@@ -249,6 +289,39 @@ def test_what_kubectl_would_refuse_is_an_obstacle(
         assert found is not None
         assert observed in found.observed
         assert "kubectl drain n1" in found.look_at
+
+
+def test_nobody_is_evicted_where_no_trial_may_run(tmp_path: Path) -> None:
+    """The workload's own namespace was looked at before; a node has pods of others."""
+    asked: list[str] = []
+
+    def admit(namespace: str) -> None:
+        asked.append(namespace)
+        if namespace == "production":
+            raise ClusterError("no trial runs where real users may be")
+
+    def check(api: Api) -> None:
+        stage: Any = SimpleNamespace(
+            api=api,
+            namespace="ns",
+            scenario=Scenario(trigger=Trigger.EVACUATE_NODE),
+            cluster=SimpleNamespace(admit=admit),
+        )
+
+        def must(found: Callable[[], Check], _: float) -> None:
+            require(found, lambda _: None, timeout_s=0)
+
+        check_trigger(stage, TARGET, must)
+
+    node = Node([*WEB, *OTHERS, BARE])  # an obstacle, so that nothing further is asked
+    with serving(node, tmp_path) as (api, script):
+        with pytest.raises(TrialVoid, match="'trigger-possible' failed"):
+            check(api)
+        assert asked == ["other"], "and not of what stays: DaemonSet and mirror pods, our client"
+        node.pods[:] = [*WEB, item("db", "uid-p", "production")]
+        with pytest.raises(ClusterError, match="real users"):
+            check(api)
+        assert {call.method for call in script.calls} == {"GET"}
 
 
 def test_a_pod_of_no_known_node_cannot_be_evacuated(tmp_path: Path) -> None:

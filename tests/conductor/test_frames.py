@@ -79,3 +79,10 @@ def test_the_status_message_is_cut() -> None:
     shown = frame(reason="Evicted", message="x" * 5000)
     assert (shown["reason"], shown["message"]) == ("Evicted", "x" * MESSAGE_LIMIT)
     assert frame()["message"] is None
+
+
+def test_the_message_of_a_users_pod_is_left_out() -> None:
+    status = {"reason": "Evicted", "message": "whoever may write a status chooses it"}
+    pod = {"metadata": {"name": "p", "uid": "u"}, "status": status}
+    _, fields = reduce_object(Event.POD, pod, "LISTED", quote=False)
+    assert (fields["reason"], fields["message"]) == ("Evicted", None)

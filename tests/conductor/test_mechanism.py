@@ -24,7 +24,9 @@ PORTS = {("tcp", 30740), ("udp", 30257)}
 PATIENCE_S = 20.0
 
 
-def network(state: str = "two", problem: str | None = None) -> NodeNetwork:
+def network(
+    state: str = "two", problem: str | None = None, mode: str | None = "iptables"
+) -> NodeNetwork:
     """What a real node said, as if just now."""
     now = time.monotonic_ns()
 
@@ -32,7 +34,7 @@ def network(state: str = "two", problem: str | None = None) -> NodeNetwork:
         return Answer(asked_ns=now, answered_ns=now + 1, text=dump(name), problem=problem)
 
     return NodeNetwork(
-        conntrack=answer(f"conntrack-{state}"), mode="iptables", rules=answer(f"iptables-{state}")
+        conntrack=answer(f"conntrack-{state}"), mode=mode, rules=answer(f"iptables-{state}")
     )
 
 
@@ -130,6 +132,15 @@ def test_each_moment_is_looked_at_once(scene: Scene, monkeypatch: pytest.MonkeyP
         assert scene.recorded[-1].at.lo - exit_ns >= 900_000_000
         evidence.observed()
         scene.wait_for(Occasion.TRIGGER, Occasion.READY_FALSE, Occasion.EXIT, Occasion.AFTER_EXIT)
+
+
+def test_a_mode_that_is_not_known_is_recorded_as_none(scene: Scene) -> None:
+    with looking(scene, lambda sources: network(mode=None)) as evidence:
+        evidence.before_trigger()
+        scene.wait_for(Occasion.TRIGGER)
+    (rules,) = [o for o in scene.recorded if o.event is Event.PROXY_RULES]
+    assert rules.data["mode"] is None
+    assert "rules" not in rules.data
 
 
 def test_a_trial_that_ends_early_is_looked_at_a_last_time(scene: Scene) -> None:

@@ -79,7 +79,7 @@ def test_a_namespace_whose_creation_was_interrupted_is_removed(tmp_path: Path) -
     with (
         serving(cluster, tmp_path) as (api, _),
         pytest.raises(KeyboardInterrupt),
-        trial_namespace(api, "dw-x", keep=never),
+        trial_namespace(api, "dw-x", keep=never, say=print),
     ):
         raise AssertionError("was created")
     assert cluster.there == {}
@@ -94,7 +94,7 @@ def test_a_namespace_whose_creation_timed_out_is_removed(
     with (
         serving(cluster, tmp_path) as (api, _),
         pytest.raises(failures()),
-        trial_namespace(api, "dw-x", keep=never),
+        trial_namespace(api, "dw-x", keep=never, say=print),
     ):
         raise AssertionError("was created")
     assert cluster.there == {}
@@ -105,27 +105,37 @@ def test_a_namespace_of_somebody_else_with_our_name_stays(tmp_path: Path) -> Non
     with (
         serving(cluster, tmp_path) as (api, _),
         pytest.raises(failures()),
-        trial_namespace(api, "dw-x", keep=never),
+        trial_namespace(api, "dw-x", keep=never, say=print),
     ):
         raise AssertionError("was created")
     assert set(cluster.there) == {"dw-x"}
 
 
-@pytest.mark.parametrize("status", [404, 409, 500])
-def test_a_removal_that_is_refused_hides_nothing(status: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "left"), [(404, False), (409, False), (403, True), (500, True)])
+def test_a_removal_that_is_refused_hides_nothing_and_is_told(
+    status: int, left: bool, tmp_path: Path
+) -> None:
     cluster = Cluster()
     cluster.refuse_delete["dw-x"] = status
+    said: list[str] = []
     with (
         serving(cluster, tmp_path) as (api, _),
         pytest.raises(LookupError),
-        trial_namespace(api, "dw-x", keep=never),
+        trial_namespace(api, "dw-x", keep=never, say=said.append),
     ):
         raise LookupError
+    assert len(said) == left
+    if left:
+        assert f"namespace dw-x, whose removal failed: HTTP {status}: no" in said[0]
+        assert "kubectl delete namespace dw-x" in said[0]
 
 
 def test_a_namespace_to_keep_stays(tmp_path: Path) -> None:
     cluster = Cluster()
-    with serving(cluster, tmp_path) as (api, _), trial_namespace(api, "dw-x", keep=lambda: True):
+    with (
+        serving(cluster, tmp_path) as (api, _),
+        trial_namespace(api, "dw-x", keep=lambda: True, say=print),
+    ):
         pass
     assert set(cluster.there) == {"dw-x"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,9 +12,11 @@ import pytest
 from pytest_drainwatch import preflight
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.core.scenario import Flows
+from pytest_drainwatch.core.scenario import App, Controller, Flows, Scenario
 from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.preflight import Check, EndpointStability, TrialVoid, require
+from pytest_drainwatch.standing import more_pods
+from pytest_drainwatch.trigger import Owner, Pod, Target
 from pytest_drainwatch.workload.budgets import Budget
 
 WANTED = Flows(tcp=2, udp=2)
@@ -185,6 +189,14 @@ def test_an_endpoint_must_be_ready_without_a_break() -> None:
     assert stable.check(slices("new"), ["new"], 10 * step, "ns").passed
 
 
+def test_pods_of_others_behind_the_service_are_told() -> None:
+    stable = EndpointStability(0)
+    assert "beside them" not in stable.check(slices("a"), ["a"], 0, "ns").observed
+    shared = stable.check(slices("a", "canary"), ["a"], 0, "ns")
+    assert shared.passed
+    assert "1 pod(s) beside them that are not the workload's" in shared.observed
+
+
 def test_limits_name_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (100, 100))
     short = preflight.limits_suffice(200)
@@ -244,6 +256,7 @@ def test_several_budgets_on_one_pod_are_misconfigured() -> None:
     found = preflight.budgets_clear({"p": [allows("b"), A], "q": [A]}, [], None, "ns")
     assert (found.passed, found.hopeless) == (False, True)
     assert "blocked: misconfigured, 2 budgets select this pod: p (a, b)" in found.observed
+    assert found.look_at == "kubectl -n ns delete poddisruptionbudget b", "one of them stays"
 
 
 @pytest.mark.parametrize(
@@ -286,7 +299,66 @@ def test_a_budget_must_allow_the_evictions(
     assert (found.passed, found.hopeless) == (passes, False)
     if not passes:
         assert "blocked: budget web (minAvailable 1)" in found.observed
-        assert "kubectl -n ns describe poddisruptionbudget web" in found.look_at
+
+
+def patch(**spec: int) -> str:
+    return "kubectl -n ns patch poddisruptionbudget web --type merge -p " + shlex.quote(
+        json.dumps({"spec": spec})
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "healthy", "wanted", "pods", "command"),
+    [
+        ("minAvailable 2", 2, 2, "p", f"3 pods, or {patch(minAvailable=1)}"),
+        ("minAvailable 2", 2, 2, "pq", f"4 pods, or {patch(minAvailable=0)}"),
+        # One of them is not healthy, so one more is needed.
+        ("minAvailable 2", 1, 2, "p", f"4 pods, or {patch(minAvailable=0)}"),
+        ("minAvailable 100%", 2, 2, "p", patch(minAvailable=1)),
+        ("maxUnavailable 0", 2, 2, "p", patch(maxUnavailable=1)),
+        ("maxUnavailable 0", 2, 2, "pq", patch(maxUnavailable=2)),
+        # Its controller has yet to say anything: nothing is known to be wrong with it.
+        ("minAvailable 2", None, None, "p", "kubectl -n ns describe poddisruptionbudget web"),
+    ],
+)
+def test_the_command_is_one_after_which_it_lets_them_go(
+    rule: str, healthy: int | None, wanted: int | None, pods: str, command: str
+) -> None:
+    allowed = None if healthy is None else 0
+    budget = Budget(name="web", rule=rule, allowed=allowed, healthy=healthy, wanted=wanted)
+    selecting = {pod: [budget] for pod in pods}
+    found = preflight.budgets_clear(
+        selecting, [], None, "ns", more=lambda number: f"{2 + number} pods"
+    )
+    assert (found.passed, found.look_at) == (False, command)
+    without = preflight.budgets_clear(selecting, [], None, "ns")
+    assert without.look_at == command.rpartition(", or ")[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "told"),
+    [
+        (Controller.DEPLOYMENT, False, "kubectl -n shop scale deployment/web --replicas=3"),
+        (Controller.STATEFUL_SET, False, "kubectl -n shop scale statefulset/web --replicas=3"),
+        (Controller.DEPLOYMENT, True, "App(replicas=3) in the scenario"),
+        (Controller.DAEMON_SET, False, None),
+        (None, False, None),
+    ],
+)
+def test_who_says_how_many_pods_there_are(
+    kind: Controller | None, ours: bool, told: str | None
+) -> None:
+    pods = tuple(Pod(name=name, uid=name) for name in "ab")
+    target = Target(
+        namespace="shop",
+        pod=pods[0],
+        chosen=pods[:1],
+        pods=pods,
+        controller=Owner(kind=kind, name="web") if kind else None,
+        ours=ours,
+    )
+    more = more_pods(Scenario(app=App(replicas=2)), target)
+    assert (more and more(1)) == told
 
 
 BOTH = replace(WANTED, probe_interval_ns=5 * NS_PER_MS, udp_probe_interval_ns=NS_PER_S)

@@ -179,7 +179,9 @@ def test_a_namespace_that_is_deleted_is_never_called_kept(
     said: list[str] = []
 
     @contextmanager
-    def trial_namespace(api: object, name: str, *, keep: Callable[[], bool]) -> Iterator[str]:
+    def trial_namespace(
+        api: object, name: str, *, keep: Callable[[], bool], say: Callable[[str], None]
+    ) -> Iterator[str]:
         yield name
         asked.append(keep())
 

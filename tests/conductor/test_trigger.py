@@ -240,6 +240,30 @@ def test_a_workload_that_is_not_ours_gets_its_scale_back(tmp_path: Path) -> None
     assert [c.method for c in calls] == ["PATCH"], "what is ours goes anyway"
 
 
+def test_the_number_to_scale_back_to_is_told_before_it_is_gone(tmp_path: Path) -> None:
+    """After a kill -9 nobody else knows it."""
+    told: list[str] = []
+    seen_before_the_call: list[bool] = []
+
+    def answer(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        if call.method == "PATCH":
+            seen_before_the_call.append(
+                any("kubectl -n ns scale deployment/probe --replicas=3" in line for line in told)
+            )
+        reply(handler, {"kind": "Scale", "spec": {"replicas": 3}})
+
+    for target, lines in ((replace(TARGET, ours=False), 1), (TARGET, 0)):
+        told.clear()
+        seen_before_the_call.clear()
+        with (
+            serving(answer, tmp_path) as (api, _),
+            Armed(api, Trigger.SCALE, target, lambda _: None, told.append) as armed,
+        ):
+            armed.fire(timeout_s=5)
+        assert len(told) == lines, "what is ours goes anyway"
+        assert seen_before_the_call[0] is bool(lines)
+
+
 def test_deleting_the_namespace_ends_every_pod(tmp_path: Path) -> None:
     seen, (call,), _ = run(Trigger.NAMESPACE_DELETE, ok, tmp_path)
     assert (call.method, call.path) == ("DELETE", "/api/v1/namespaces/ns")

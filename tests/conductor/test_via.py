@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch import via
+from pytest_drainwatch import attaching, holding, via
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event
-from pytest_drainwatch.core.scenario import App, Controller, Flows, ViaNode
+from pytest_drainwatch.core.scenario import (
+    Access,
+    App,
+    Controller,
+    Flows,
+    Scenario,
+    Service,
+    TrafficPolicy,
+    Trigger,
+    ViaNode,
+    Workload,
+)
+from pytest_drainwatch.flows.process import AgentStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.holding import agent_config
-from pytest_drainwatch.targets import pods_of
+from pytest_drainwatch.targets import choose, choose_attached, pods_of
 from pytest_drainwatch.trigger import Pod
 from pytest_drainwatch.watch.frames import reduce_object
 from pytest_drainwatch.way import Way
 from pytest_drainwatch.workload import manifests
+from pytest_drainwatch.workload.attached import Found
+from pytest_drainwatch.workload.reduced import PodSpec, ServiceFacts
+from pytest_drainwatch.workload.reduced import Port as ServicePort
+from tests.conductor.test_interrupts import stage
 
+LOCAL = Service(external_traffic_policy=TrafficPolicy.LOCAL)
 NODES = {"a": "198.18.0.8", "b": "198.18.0.9", "c": "198.18.0.10"}
 PODS = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=6).map(
     lambda nodes: [Pod(name=f"p{n}", uid=f"u{n}", node=node) for n, node in enumerate(nodes)]
@@ -107,6 +127,107 @@ def test_where_each_node_has_its_own_pods_each_must_have_one() -> None:
     via.check_local(pods, ["a", "c"])
     with pytest.raises(ClusterError, match=r"no pod is on b: .*3 replicas or more"):
         via.check_local(pods, ["a", "b", "c"])
+
+
+def test_where_a_node_leads_to_its_own_pods_alone_one_of_those_is_the_target() -> None:
+    pods = [Pod(name="p", uid="u", node="b"), Pod(name="q", uid="v", node="a")]
+    assert [pod.name for pod in via.local(pods, "a")] == ["q", "p"]
+    assert via.local(pods, None) == tuple(pods), "a load balancer's address is no node's"
+    with pytest.raises(ClusterError, match=r"enter at node c, but the pods are p on b, q on a"):
+        via.local(pods, "c")
+
+
+def test_a_local_policys_target_is_a_pod_to_which_the_way_leads(tmp_path: Path) -> None:
+    """Else no flow could ever be dialled to it."""
+    asked = stage(tmp_path)
+    pods = (Pod(name="p", uid="u", node="b"), Pod(name="q", uid="v", node="a"))
+    for policy, chosen in (("Cluster", "p"), ("Local", "q")):
+        asked.scenario = Scenario(
+            app=App(replicas=2),
+            service=Service(external_traffic_policy=policy),  # type: ignore[arg-type]
+        )
+        assert choose(asked, way(), pods).pod.name == chosen
+    asked.recorder.close()
+
+
+def test_of_a_users_workload_too_the_target_is_a_pod_to_which_the_way_leads(
+    tmp_path: Path,
+) -> None:
+    asked = stage(tmp_path)
+    found = attached(LOCAL)
+    pods = (Pod(name="p", uid="u", node="b"), Pod(name="q", uid="v", node="a"))
+    asked.scenario = Scenario(workload=Workload.attach("deployment/web", namespace="shop"))
+    assert choose_attached(asked, found, way(), pods).pod.name == "p"
+    asked.scenario = replace(asked.scenario, service=LOCAL)
+    assert choose_attached(asked, found, way(), pods).pod.name == "q"
+    with pytest.raises(ClusterError, match="none of them is reached") as caught:
+        choose_attached(asked, found, way(), pods[:1])
+    assert "kubectl -n shop get pods -o wide" in str(caught.value)
+    assert "App(" not in str(caught.value), "of theirs nothing can be asked for in a scenario"
+    asked.scenario = replace(asked.scenario, flows=Flows(probe_each_node=True))
+    with pytest.raises(ClusterError, match="no pod is on c") as caught:
+        choose_attached(asked, found, way(), pods)
+    assert "App(" not in str(caught.value)
+    asked.recorder.close()
+
+
+@pytest.mark.parametrize("asked", [ViaNode.TARGET_NODE, ViaNode.OTHER_NODE])
+def test_the_way_that_was_asked_for_is_kept_when_a_workload_is_found(asked: ViaNode) -> None:
+    service = Service(via_node=asked)
+    scenario = Scenario(workload=Workload.attach("deployment/web"), service=service)
+    known = attaching._as_it_is(scenario, attached(service), Access.NODE_PORT)
+    assert known.service.via_node is asked
+
+
+def attached(service: Service) -> Found:
+    """A Deployment of the user's behind such a Service."""
+    port = ServicePort(name="", number=80, protocol="tcp", target=80, node_port=30001)
+    return Found(
+        namespace="shop", kind=Controller.DEPLOYMENT, name="web", selector="app=web", rule={},
+        replicas=2, spec=PodSpec(grace_period_s=30, containers=()), port=port,
+        service=ServiceFacts(
+            name="web", kind="NodePort", cluster_ip="10.96.0.9", selector={"app": "web"},
+            ports=(port,), ingress=(), session_affinity="None", publish_not_ready=False,
+            external_traffic_policy=str(service.external_traffic_policy),
+        ),
+    )  # fmt: skip
+
+
+def held_by(answered: dict[str, int], flows: Flows) -> list[bool]:
+    """Whether each check of the traffic to a user's workload passes, tried at three nodes."""
+    probers = {name: ProberStatus(attempts=9, answered=n) for name, n in answered.items()}
+    well = ProtoStatus(dialled=flows.tcp, answered=flows.tcp, on_target=0, min_answers=99)
+    agent: Any = SimpleNamespace(
+        status=lambda: AgentStatus(tcp=well, probers=probers), check_alive=lambda: None
+    )
+    scenario = Scenario(workload=Workload.attach("deployment/web"), flows=flows)
+    ready: Any = SimpleNamespace(stage=SimpleNamespace(scenario=scenario, recorder=None), way=way())
+    return [check().passed for check in holding.checks_of(ready, agent)]
+
+
+def test_a_users_workload_must_answer_at_each_node_that_is_tried() -> None:
+    flows = Flows(tcp=2, udp=0, probe_each_node=True)
+    everywhere = {"tcp-new": 9, "tcp-new-2": 9, "tcp-new-3": 9}
+    assert held_by(everywhere, flows) == [True, True, True]
+    assert held_by({**everywhere, "tcp-new-3": 0}, flows) == [True, True, False]
+    assert held_by({"tcp-new": 9}, replace(flows, probe_each_node=False)) == [True, True, True]
+
+
+@pytest.mark.parametrize(("strangers", "held"), [(0, 2), (2, 4), (6, 8)])
+def test_pods_of_others_take_their_share_of_the_flows(
+    strangers: int, held: int, tmp_path: Path
+) -> None:
+    """A canary's behind the same Service: about as many flows as asked for lead to a target."""
+    asked = stage(tmp_path)
+    pods = (Pod(name="p", uid="u"), Pod(name="q", uid="v"))
+    workload = Workload.attach("deployment/web")
+    asked.scenario = Scenario(workload=workload, flows=Flows(tcp=2), trigger=Trigger.ROLLOUT)
+    target = choose_attached(asked, attached(Service()), way(), pods)
+    ready: Any = SimpleNamespace(stage=asked, way=way(), target=target, strangers=strangers)
+    config = holding.task_of(ready, agents=1)
+    assert config.tcp is not None
+    assert config.tcp.flows == held
+    asked.recorder.close()
 
 
 def test_each_node_cannot_be_tried_where_they_are_not_known() -> None:

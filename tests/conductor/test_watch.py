@@ -77,7 +77,11 @@ def listing(version: int, *items: dict[str, object]) -> dict[str, object]:
 
 
 def watch_pods(
-    script: Scripted, folder: Path, until: Callable[[list[Observation]], bool]
+    script: Scripted,
+    folder: Path,
+    until: Callable[[list[Observation]], bool],
+    *,
+    quote: bool = True,
 ) -> list[Observation]:
     """Run the watch until ``until`` holds of what it recorded about pods."""
     seen: list[Observation] = []
@@ -87,7 +91,7 @@ def watch_pods(
 
     with (
         serving(script, folder) as (api, _),
-        Watch(api, "ns", pods="app=x", slices="svc=x", record=seen.append),
+        Watch(api, "ns", pods="app=x", slices="svc=x", record=seen.append, quote=quote),
     ):
         deadline = time.monotonic() + 10
         while not until(of_pods()):
@@ -103,6 +107,18 @@ def _other(seen: Observation) -> bool:
 
 def count(event: Event, wanted: int) -> Callable[[list[Observation]], bool]:
     return lambda seen: sum(o.event is event for o in seen) >= wanted
+
+
+@pytest.mark.parametrize("quote", [True, False])
+def test_messages_of_pods_are_kept_only_if_they_may_be(quote: bool, tmp_path: Path) -> None:
+    told = {"message": "its own words"}
+    script = Scripted(
+        [listing(5, pod("a", 5, **told))],
+        [lambda: iter([frame("MODIFIED", pod("a", 6, **told))])],
+    )
+    seen = watch_pods(script, tmp_path, count(Event.POD, 2), quote=quote)
+    kept = [o.data["message"] for o in seen if o.event is Event.POD][:2]
+    assert kept == (["its own words"] * 2 if quote else [None] * 2)
 
 
 def test_list_then_frames_in_order_whatever_the_chunks(tmp_path: Path) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.derive import derive
-from pytest_drainwatch.core.document import FlowReport, TrialReport
+from pytest_drainwatch.core.document import FlowReport, PodEnd, TrialReport
 from pytest_drainwatch.core.flow.classify import Mechanism, Outcome, Role
+from pytest_drainwatch.core.http.ending import Over
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.pod.ending import EndedBy
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.core.start import CannotDerive
+from pytest_drainwatch.render.terminal import show
 from tests.core import story as s
+from tests.core.http.asked import Asked, Lane, http
+from tests.core.http.asked import end as http_end
 from tests.core.story import NEW, OLD, OTHER, at
 from tests.core.tries import prober, tries
 
@@ -231,7 +236,8 @@ def test_sigterm_is_bounded_by_the_hook_and_the_end_and_never_made_up() -> None:
     trial = judged(s.cluster(), [*talking("tcp-1", 5000), fin("tcp-1", 5100)], config=config)
     (end,) = trial.pod_ends
     assert end.ended_by is EndedBy.EXIT
-    assert end.sigterm_ns == (3_000_000_000, 5_200_000_000)
+    assert end.stop_signal_ns == (3_000_000_000, 5_200_000_000)
+    assert end.sigterm_ns is None, "its image may name another signal"
     assert trial.summary.trigger_to_sigterm_ms is None
     assert any("no probe runs in this workload" in note for note in trial.notes)
 
@@ -240,7 +246,7 @@ def test_who_ends_before_his_hook_got_no_sigterm() -> None:
     config = {**CONFIG, "pre_stop": {"sleep_seconds": 9}}
     trial = judged(s.cluster(), [*talking("tcp-1", 5000), fin("tcp-1", 5100)], config=config)
     (end,) = trial.pod_ends
-    assert end.sigterm_ns is None
+    assert (end.stop_signal_ns, end.sigterm_ns) == (None, None)
 
 
 def test_requests_that_were_asked_for_and_are_not_there_are_refused() -> None:
@@ -266,3 +272,153 @@ def test_no_answer_is_lost_or_told_twice(stretches: list[tuple[int, int]]) -> No
         now, seq = lo_ms + lasts + 1, seq + 10
     trial = judged(s.cluster(), [*life, open_at_end("udp-1")], config=UDP)
     assert only(trial).answered == 100 + 10 * len(stretches)
+
+
+def ended_with(hook: object, *found: Observation, **about: Any) -> PodEnd:
+    """How the only container is said to have ended, at 5.0 to 5.2 s."""
+    config = {**CONFIG, "pre_stop": hook, "grace_period_seconds": 10}
+    flow = [*talking("tcp-1", 5000), fin("tcp-1", 5100)]
+    trial = judged(s.cluster(**about), list(found), flow, config=config)
+    (end,) = trial.pod_ends
+    return end
+
+
+QUITS: dict[str, object] = {"exec": ["(not recorded)"]}
+KILLED = {"reason": "Error", "signal": 9}
+
+
+@pytest.mark.parametrize(
+    ("hook", "how", "is_told", "said"),
+    [
+        (None, EndedBy.EXIT, True, None),
+        ({"sleep_seconds": 3}, EndedBy.EXIT, True, None),
+        ({"sleep_seconds": 9}, EndedBy.EXIT_BEFORE_SIGTERM, False, "it ended before its preStop"),
+        (QUITS, EndedBy.UNKNOWN, False, "it may have ended before its preStop hook was over"),
+    ],
+    ids=["no-hook", "slept", "still-sleeping", "quit-by-its-hook"],
+)
+def test_whether_a_signal_came_is_not_made_up(
+    hook: object, how: EndedBy, is_told: bool, said: str | None
+) -> None:
+    """A hook such as `nginx -s quit` ends its container, and no signal is sent any more."""
+    end = ended_with(hook)
+    assert (end.ended_by, end.stop_signal_ns is not None) == (how, is_told)
+    assert any("before any SIGTERM" in line for line in end.evidence) == (said is not None)
+    assert said is None or any(line.startswith(said) for line in end.evidence)
+
+
+def test_who_had_to_be_killed_had_got_a_signal_first() -> None:
+    end = ended_with(QUITS, exit_code=137, end_ms=12_500, gone=KILLED)
+    assert end.ended_by is EndedBy.UNKNOWN, "the hook's length is not known: killed early, or not"
+    flow = [*talking("tcp-1", 10_050), fin("tcp-1", 10_060)]
+    trial = judged(s.cluster(137, 10_100, gone=KILLED), flow)
+    (end,) = trial.pod_ends
+    assert (end.ended_by, end.stop_signal_ns) == (EndedBy.SIGKILL_AT_GRACE, (0, 10_100_000_000))
+
+
+def found(**hooks: object) -> Observation:
+    """The workload as it was found: its containers by name, each with its own hook."""
+    listed = [{"name": name, "pre_stop": hook} for name, hook in hooks.items()]
+    return Observation(
+        source=Source.ORCHESTRATOR,
+        event=Event.WORKLOAD_FOUND,
+        at=at(-6500),
+        data={"pod": {"grace_period_s": 10, "containers": listed}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "how", "signal_ns"),
+    [
+        (found(probe=None, mesh={"sleep_seconds": 9}), EndedBy.EXIT, (0, 5_200_000_000)),
+        (found(probe={"sleep_seconds": 9}, mesh=None), EndedBy.EXIT_BEFORE_SIGTERM, None),
+        (found(web=None), EndedBy.UNKNOWN, None),  # somebody put this one beside it
+    ],
+    ids=["none-of-its-own", "its-own", "not-the-workloads"],
+)
+def test_each_container_has_its_own_hook(
+    workload: Observation, how: EndedBy, signal_ns: tuple[int, int] | None
+) -> None:
+    """The scenario names one hook; the kubelet runs each container's beside the others'."""
+    end = ended_with({"sleep_seconds": 9}, workload)
+    assert (end.ended_by, end.stop_signal_ns) == (how, signal_ns)
+
+
+@pytest.mark.parametrize(("signal", "told"), [(None, False), ("SIGTERM", True), ("SIGQUIT", False)])
+def test_it_is_called_sigterm_only_where_the_pod_says_so(signal: str | None, told: bool) -> None:
+    """An image may name another one, and the API server does not tell (nginx: SIGQUIT)."""
+    workload = found(probe=None)
+    (container,) = workload.data["pod"]["containers"]  # type: ignore[index]
+    container["stop_signal"] = signal
+    end = ended_with(None, workload)
+    assert end.stop_signal_ns == (0, 5_200_000_000)
+    assert (end.sigterm_ns == end.stop_signal_ns) is told
+
+
+def killed_at(ms: float, *lanes: Lane) -> PodEnd:
+    """How a container is said to have ended that SIGKILL met then, and HTTP is spoken with."""
+    config = {"attached": {"protocol": "http"}, "tcp_flows": 0, "udp_flows": 0, "pre_stop": None}
+    (end,) = judged(s.cluster(137, ms, gone=KILLED), http(*lanes), config=config).pod_ends
+    return end
+
+
+def lane(until_ms: float, **about: Any) -> Lane:
+    """Requests ten times a second on one connection, all of them answered until it is cut."""
+    asked = Asked(ms=-4_900, count=round((until_ms + 4_900) / 100) + 1, **about)
+    gone = http_end("keepalive-00", Over.RST, until_ms + 99, opened_ms=-4_950)
+    return Lane(asked=[asked], ends=[gone])
+
+
+def test_who_answers_requests_until_the_grace_period_ends_is_killed_by_it() -> None:
+    """Python under a shell serves on: its answers say how long it lived."""
+    end = killed_at(10_100, lane(10_000))
+    assert end.ended_by is EndedBy.SIGKILL_AT_GRACE
+    assert end.ended_ns == (10_000_000_000, 10_100_000_000)
+    assert end.stop_signal_ns == (0, 10_100_000_000)
+
+
+def test_who_was_not_heard_of_for_long_may_have_been_killed_at_any_time() -> None:
+    assert killed_at(10_100, lane(4_000)).ended_by is EndedBy.UNKNOWN
+    assert killed_at(4_100, lane(4_000)).ended_by is EndedBy.KILLED_EARLY
+
+
+def test_answers_of_several_endpoints_say_nothing_of_one_of_them() -> None:
+    config = {"attached": {"protocol": "http"}, "tcp_flows": 0, "udp_flows": 0, "pre_stop": None}
+    seen = [s.cluster(137, 10_100, gone=KILLED), TWO, http(lane(10_000))]
+    (end,) = judged(*seen, config=config).pod_ends
+    assert end.ended_by is EndedBy.UNKNOWN
+
+
+def test_who_ended_by_his_signal_ended_after_it() -> None:
+    """Nothing was heard of it since before the trigger, and the signal follows that."""
+    config = {"attached": {"protocol": "http"}, "tcp_flows": 0, "udp_flows": 0, "pre_stop": None}
+    (end,) = judged(s.cluster(0, 240), http(lane(-100)), config=config).pod_ends
+    assert end.ended_by is EndedBy.EXIT
+    assert end.ended_ns == (0, 240_000_000)
+
+
+def test_pods_of_others_behind_the_service_are_told() -> None:
+    """A canary's, say: all pods of the workload may end and some flow lead to nobody of it."""
+    told = "the Service led to 1 pod(s) that are not this workload's"
+    flows = [*talking("tcp-1", 5000), fin("tcp-1", 5100)]
+    shared = judged(s.cluster(), TWO, flows)
+    assert any(told in note for note in shared.notes)
+    assert only(shared).role is None
+    own = judged(s.cluster(), TWO, [s.pod(OTHER, -5900)], flows)
+    assert not any("not this workload's" in note for note in own.notes)
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        ({"sleep_seconds": 5}, "preStop sleep 5 s"),
+        ({"exec": "(not recorded)"}, "preStop a command"),
+        ({"http_get": "(not recorded)"}, "preStop an httpGet"),
+        ({"later": 1}, "preStop of some kind"),
+    ],
+)
+def test_a_report_says_what_kind_of_hook_there_is(hook: dict[str, object], words: str) -> None:
+    life = [*talking("tcp-1", 5000), fin("tcp-1", 5100)]
+    config = {**CONFIG, "pre_stop": hook}
+    text = show(derive(s.recording([s.accepted()], s.cluster(), life, config=config)))
+    assert f"{words}; tcp through Service" in text

@@ -68,6 +68,8 @@ WITNESSES = [
         EndedBy.UNKNOWN,
     ),
     (Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=True), EndedBy.EXIT),
+    (Facts(ended=True, killed=False, logless=True, hook_over=False), EndedBy.EXIT_BEFORE_SIGTERM),
+    (Facts(ended=True, killed=False, logless=True, hook_over=None), EndedBy.UNKNOWN),
     (Facts(ended=True, killed=False, died_of_sigterm=True, logless=True), EndedBy.EXIT),
     (
         Facts(ended=True, killed=False, died_of_sigterm=True, sigterm_logged=False),

@@ -83,6 +83,25 @@ def test_the_message_names_option_value_origin_and_what_is_accepted() -> None:
     )
 
 
+def test_a_request_that_cannot_be_read_is_not_shown() -> None:
+    with pytest.raises(OptionError, match="--dw-attach-send") as caught:
+        given(attach="deployment/web", attach_send=r"AUTH hunter2\x4")
+    assert "hunter2" not in str(caught.value)
+    assert "escapes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["https:/x?token=hunter2", "http//me:hunter2@there/", "tcp:hunter2", "/x?hunter2"]
+)
+def test_of_a_protocol_that_is_none_no_more_than_its_first_word_is_shown(url: str) -> None:
+    with pytest.raises(OptionError, match="expected one of: tcp, udp, http") as caught:
+        given(attach="deployment/web", attach_protocol=url)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(OptionError, match="'grpc'"):
+        given(attach="deployment/web", attach_protocol="grpc")
+    assert "hunter2" not in repr(given(attach="app=x", attach_protocol="http:/x?t=hunter2"))
+
+
 def test_no_flows_at_all_is_refused() -> None:
     with pytest.raises(OptionError, match="at least one flow"):
         given(tcp_flows="0", udp_flows="0")

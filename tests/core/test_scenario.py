@@ -246,6 +246,12 @@ def test_arms_of_no_such_field(field: str) -> None:
         ),
         (
             lambda: Scenario(
+                service=SERVICE(external_traffic_policy="Local", via_node="other-node")
+            ),
+            "its own pods alone",
+        ),
+        (
+            lambda: Scenario(
                 app=App(replicas=2),
                 flows=Flows(udp=0),
                 service=SERVICE(session_affinity="ClientIP", via_node="target-node"),

@@ -18,7 +18,13 @@ from pytest_drainwatch.cluster import ClusterError, ClusterSettings, open_cluste
 from pytest_drainwatch.cluster.existing import nodes
 from pytest_drainwatch.cluster.existing.credentials import expiry
 from pytest_drainwatch.cluster.existing.production import looks_like_production
+from pytest_drainwatch.core.observation import Event
+from pytest_drainwatch.core.recording import loads
+from pytest_drainwatch.core.scenario import Scenario, Workload
+from pytest_drainwatch.placement import Placement
+from pytest_drainwatch.trial import TrialVoid, prepare
 from tests.conductor.api_server import Call, reply, serving
+from tests.conductor.test_interrupts import Silent
 
 
 @pytest.mark.parametrize(
@@ -115,6 +121,67 @@ def test_the_name_of_another_context_allows_nothing(tmp_path: Path) -> None:
             open_cluster(wanted, why="", log=print)
 
 
+@pytest.mark.parametrize("context", [None, "c"])
+def test_it_is_named_after_its_context_and_never_after_a_path(
+    context: str | None, tmp_path: Path
+) -> None:
+    """What it cannot do is recorded with its name, and a path may say whose home it is."""
+    with serving(Answers(), tmp_path):
+        config = tmp_path / "kubeconfig"
+        wanted = ClusterSettings(provider="existing", kubeconfig=config, context=context)
+        cluster = open_cluster(wanted, why="", log=print)
+    assert cluster.name == "c"
+    with pytest.raises(ClusterError) as caught:
+        cluster.killer("uid", "id")
+    assert str(tmp_path) not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["attached", "given"])
+@pytest.mark.parametrize(
+    ("namespace", "allowed", "refused"),
+    [
+        ("production", None, True),
+        ("shop-prod", "another", True),
+        ("production", "c", False),
+        ("shop", None, False),
+    ],
+)
+def test_somebodys_namespace_that_looks_like_production_is_left_alone(
+    namespace: str, allowed: str | None, refused: bool, given: bool, tmp_path: Path
+) -> None:
+    """A context called "main" says nothing of the namespaces in it."""
+    theirs = Workload.attach("deployment/web", namespace=namespace)
+    with serving(Answers(), tmp_path) as (_, script):
+        wanted = ClusterSettings(
+            provider="existing",
+            kubeconfig=tmp_path / "kubeconfig",
+            allow_context=allowed,
+            probe_image="probe",
+        )
+        cluster = open_cluster(wanted, why="", log=print)
+        before = len(script.calls)
+        with (
+            pytest.raises(TrialVoid) as caught,
+            prepare(
+                cluster,
+                Scenario(workload=None if given else theirs),
+                folder=tmp_path / "r00",
+                keep=lambda **_: False,
+                progress=Silent(),
+                placement=Placement(namespace=namespace if given else None),
+            ),
+        ):
+            pass
+        assert (len(script.calls) == before) is refused, "nothing of it is asked for"
+    said = str(caught.value)
+    assert ("'context-allowed' failed" in said) is refused
+    if refused:
+        assert f"namespace {namespace!r} has the word" in said
+        assert "--dw-allow-context c" in said
+    recorded = loads((tmp_path / "r00" / "recording.jsonl").read_text()).observations
+    assert recorded[-1].event is Event.VOID
+
+
 def test_nodes_that_may_not_be_listed_are_not_known(tmp_path: Path) -> None:
     with serving(Answers(403), tmp_path):
         wanted = ClusterSettings(provider="existing", kubeconfig=tmp_path / "kubeconfig")
@@ -160,22 +227,24 @@ def node(name: str, address: str | None = None, **differs: Any) -> Any:
     )
 
 
-TAINT = [SimpleNamespace(effect="NoSchedule")]
+CORDON = SimpleNamespace(key=nodes.CORDONED, effect="NoSchedule")
+TAINT = [SimpleNamespace(key="role", effect="NoSchedule")]
 
 
 def test_nodes_that_take_pods_come_first() -> None:
     found = nodes.read(
         [
             node("control", "10.0.0.1", taints=TAINT),
-            node("b", "10.0.0.3", taints=[SimpleNamespace(effect="PreferNoSchedule")]),
+            node("b", "10.0.0.3", taints=[SimpleNamespace(key="role", effect="PreferNoSchedule")]),
             node("a", "10.0.0.2"),
             node("cordoned", "10.0.0.4", unschedulable=True),
+            node("uncordoned", "10.0.0.6", taints=[CORDON]),
             node("dead", "10.0.0.5", ready="Unknown"),
             node("nameless"),
         ]
     )
-    assert (found.seen, found.taking) == (6, 3)
-    assert found.addresses == {"a": "10.0.0.2", "b": "10.0.0.3"}
+    assert (found.seen, found.taking) == (7, 4)
+    assert found.addresses == {"a": "10.0.0.2", "b": "10.0.0.3", "uncordoned": "10.0.0.6"}
     assert found.first == "10.0.0.2"
 
 

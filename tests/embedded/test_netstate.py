@@ -38,6 +38,20 @@ def test_an_empty_node(elsewhere: Path) -> None:
         assert 0 < answer.asked_ns < answer.answered_ns <= time.monotonic_ns()
 
 
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (None, "kube-proxy's mode is not known"),
+        ("userspace", "kube-proxy's rules in userspace mode are not read yet"),
+    ],
+)
+def test_rules_of_a_mode_that_is_not_known_are_not_read(
+    elsewhere: Path, mode: str | None, told: str
+) -> None:
+    seen = netstate.look(netstate.enter(elsewhere), mode, ["198.18.0.1"])
+    assert (seen.mode, seen.conntrack.problem, seen.rules.problem) == (mode, None, told)
+
+
 def test_only_what_the_addresses_opened(elsewhere: Path) -> None:
     for source, port in (("198.18.0.1", 6001), ("198.18.0.2", 6002)):
         made = (

@@ -27,6 +27,14 @@ from typing import Any
 LAB = Path(__file__).parents[3] / "shared" / "kind-lab"
 BUILT = Path.home() / ".cache" / "drainwatch" / "kind-lab"
 NODE_IMAGE = "drainwatch/node:v1.34.4"
+# A node inherits from the machine's first network namespace whether it forwards packets. Docker's
+# daemon switches that on where it runs, which everywhere else is there, and kind relies on it. A
+# CNI plugin does it with a node's first pod; until then its NodePorts would lead to no other node.
+FORWARDING = "drainwatch/node-forwarding:v1.34.4"
+_DOCKERFILE = f"""\
+FROM {NODE_IMAGE}
+RUN echo net.ipv4.ip_forward=1 > /etc/sysctl.d/90-forward.conf
+"""
 NAMESPACE = "dw-kind-lab"
 RUN = Path("/run") / NAMESPACE
 DATA = BUILT / "docker"
@@ -50,13 +58,15 @@ class Place:
         *words: str,
         cwd: Path | None = None,
         more: Mapping[str, str] | None = None,
+        said: str = "",
         timeout_s: float = 900,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command there, to its end; *more* is added to its environment."""
+        """Run a command there, to its end; *more* is added to its environment, it reads *said*."""
         return subprocess.run(
             [*self.into, *words],
             env={**self.environment, **(more or {})},
             cwd=cwd,
+            input=said,
             capture_output=True,
             text=True,
             check=False,
@@ -93,6 +103,9 @@ def place() -> Iterator[Place]:
     with daemon() as found:
         if not found.run("docker", "image", "ls", "--quiet", NODE_IMAGE).stdout.strip():
             raise NoKind(f"the node image {NODE_IMAGE} is not built: python -m tests.kind.lab")
+        built = found.run("docker", "build", "--quiet", "--tag", FORWARDING, "-", said=_DOCKERFILE)
+        if built.returncode != 0:
+            raise NoKind(f"{FORWARDING} cannot be built: {built.stderr.strip()}")
         yield found
 
 
@@ -119,7 +132,7 @@ def _daemon() -> Iterator[Place]:
             "DOCKER_HOST": socket,
             "PATH": f"{BUILT / 'bin'}{os.pathsep}{os.environ['PATH']}",
         },
-        node_image=NODE_IMAGE,
+        node_image=FORWARDING,
     )
     subprocess.run(["ip", "netns", "delete", NAMESPACE], check=False, capture_output=True)
     subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)

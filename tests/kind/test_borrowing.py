@@ -15,6 +15,7 @@ here={here}
 echo "$*" >> $here/said
 name=$(echo "$*" | sed -n 's/.*--name[ =]\\([^ ]*\\).*/\\1/p')
 case "$1 $2" in
+"get nodes") echo $name-control-plane ;;
 "get clusters") cat $here/clusters 2>/dev/null || : ;;
 "create cluster")
   case "$*" in *--config*) cat > $here/config ;; esac
@@ -23,6 +24,15 @@ case "$1 $2" in
 "delete cluster") grep -vx "$name" $here/clusters > $here/left; mv $here/left $here/clusters ;;
 esac
 exit 0
+"""
+DOCKER = """#!/bin/sh
+here={here}
+case "$1 $2" in
+"inspect "*) echo '[{{"Config": {{"Image": "node:1"}}, "Image": "sha256:one"}}]' ;;
+"image inspect")
+  for last; do :; done
+  sed -n "s|^$last ||p" $here/images 2>/dev/null | grep . || exit 1 ;;
+esac
 """
 # What of pytest-kind is relied on: names of its options, of its fixture and of what that gives.
 PYTEST_KIND = """
@@ -77,8 +87,8 @@ def test_it(given, request):
 def here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a `kind` and a `docker` on PATH, and a suite that borrows."""
     programs = pytester.mkdir("bin")
-    for name, text in {"kind": KIND.format(here=pytester.path), "docker": "#!/bin/sh\n"}.items():
-        (programs / name).write_text(text)
+    for name, text in {"kind": KIND, "docker": DOCKER}.items():
+        (programs / name).write_text(text.format(here=pytester.path))
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin:/bin")
     monkeypatch.setenv("DW_STATE", str(pytester.mkdir("state")))
@@ -137,6 +147,35 @@ def test_a_lost_kubeconfig_is_written_again_before_the_fixture_reads_it(
     result.stdout.fnmatch_lines(["*pytest-kind is there already, and is used"])
     assert any(line.startswith("export kubeconfig --name pytest-kind") for line in said(here))
     assert not any(line.startswith("create") for line in said(here))
+
+
+@pytest.mark.parametrize(
+    ("asked", "images", "used"),
+    [
+        ("node:2", "node:1 sha256:one\nnode:2 sha256:two\n", False),
+        ("node:2", "", False),
+        ("node:1", "node:1 sha256:moved\n", False),
+        ("node:1", "node:1 sha256:one\n", True),
+        ("node:1", "", True),
+        ("docker.io/node:1@sha256:d", "docker.io/node:1@sha256:d sha256:one\n", True),
+    ],
+)
+@pytest.mark.parametrize("option", ["--kind-image", "ours"])
+def test_a_cluster_that_is_there_must_be_of_the_node_image_that_is_asked_for(
+    pytester: pytest.Pytester, here: Path, asked: str, images: str, used: bool, option: str
+) -> None:
+    (here / "clusters").write_text("pytest-kind\n")
+    (here / "images").write_text(images)
+    if option == "ours":
+        edit(here, "Shape()\n", f"Shape(image={asked!r})\n")
+        result = run(pytester)
+    else:
+        result = run(pytester, option, asked)
+    result.assert_outcomes(passed=used, errors=not used)
+    if not used:
+        told = f"*is there already, of node image node:1*and {asked} is asked for: expected*"
+        result.stdout.fnmatch_lines([f"{told}kind delete cluster --name pytest-kind*"])
+        assert (here / "clusters").read_text() == "pytest-kind\n"
 
 
 @pytest.mark.parametrize("arguments", [("--keep-cluster",), ()])

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts
 from pytest_drainwatch.cluster.kind import containers, image, reach
+from pytest_drainwatch.cluster.kind.cluster import _is_settled
 from pytest_drainwatch.cluster.kind.programs import find_kind, run
 from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.core.scenario.needs import ProxyMode
@@ -122,3 +123,24 @@ def test_what_a_runs_cluster_is_not_is_refused_with_how_to_make_it_so(
     with pytest.raises(ClusterError, match=told):
         refuse(found, needs)
     refuse(found, ClusterNeeds(nodes=1, proxy_mode=ProxyMode.IPTABLES, kube_version="1.34"))
+
+
+@pytest.mark.parametrize(
+    ("ready", "taint", "settled"),
+    [
+        ("True", None, True),
+        ("False", None, False),
+        ("True", "node.kubernetes.io/not-ready", False),
+        ("True", "node.kubernetes.io/unschedulable", True),
+        ("True", "node-role.kubernetes.io/control-plane", True),
+    ],
+)
+def test_a_node_is_settled_when_no_taint_of_its_start_is_left(
+    ready: str, taint: str | None, settled: bool
+) -> None:
+    """Else a worker that is Ready already counts as one that takes no pods."""
+    node = SimpleNamespace(
+        spec=SimpleNamespace(taints=[SimpleNamespace(key=taint)] if taint else None),
+        status=SimpleNamespace(conditions=[SimpleNamespace(type="Ready", status=ready)]),
+    )
+    assert _is_settled(node) is settled

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.embedded.rootfs import root_filesystem
+from pytest_drainwatch.cluster.kind.shape import Shape
 from tests.kind.lab import Place
 
 ROOT = Path(__file__).parents[2]
@@ -90,29 +91,60 @@ def until(process: subprocess.Popen[str], sign: str) -> None:
     raise AssertionError("".join(said))
 
 
+TERMINATION = ("scenarios/test_termination.py", "-k", "drain and delete")
+TWO_NODES = ("--dw-nodes", "2")
+
+
 @pytest.mark.parametrize(
-    ("shape", "containers"), [((), 1), (("--dw-nodes", "2"), 3)], ids=["one-node", "two-workers"]
+    ("asked", "containers", "trials"),
+    [
+        (TERMINATION, 1, 1),
+        ((*TERMINATION, *TWO_NODES), 3, 1),
+        (("scenarios/test_nodes.py", *TWO_NODES), 3, 2),
+    ],
+    ids=["one-node", "two-workers", "nodes"],
 )
 def test_the_scenarios_pass_unchanged(
-    kind_place: Place, tmp_path: Path, shape: tuple[str, ...], containers: int
+    kind_place: Place, tmp_path: Path, asked: tuple[str, ...], containers: int, trials: int
 ) -> None:
     name = f"dw-scenarios-{containers}"
-    asked = ("scenarios/test_termination.py", "-k", "drain and delete", "--cluster-name", name)
     try:
-        _, (report,) = pytest_run(kind_place, tmp_path, *asked, *shape, cwd=ROOT)
+        words = (*asked, "--cluster-name", name)
+        _, reports = pytest_run(kind_place, tmp_path, *words, cwd=ROOT)
     finally:
         shutil.rmtree(ROOT / ".pytest-kind" / name, ignore_errors=True)
-    environment = report["environment"]
-    assert environment["provider"] == "kind"
-    assert environment["node_count"] == containers
-    assert environment["kube_proxy_mode"] == "iptables"
-    assert environment["min_sync_period_ms"] == 1000
-    assert re.fullmatch(r"v1\.\d+\.\d+.*", environment["kubernetes_version"])
-    # Docker's containers have the harness's clock, so nothing about it is estimated.
-    assert all(clock["same_clock"] for clock in report["trial"]["clock"])
-    looks = report["trial"]["mechanism"]
-    assert [look["problem"] for look in looks] == [None] * len(looks)
-    assert all(look["rules"] for look in looks if look["occasion"] == "trigger")
+    assert len(reports) == trials
+    for report in reports:
+        environment = report["environment"]
+        assert environment["provider"] == "kind"
+        assert environment["node_count"] == containers
+        assert environment["kube_proxy_mode"] == "iptables"
+        assert environment["min_sync_period_ms"] == 1000
+        assert re.fullmatch(r"v1\.\d+\.\d+.*", environment["kubernetes_version"])
+        # Docker's containers have the harness's clock, so nothing about it is estimated.
+        assert all(clock["same_clock"] for clock in report["trial"]["clock"])
+        looks = report["trial"]["mechanism"]
+        assert [look["problem"] for look in looks] == [None] * len(looks)
+        assert all(look["rules"] for look in looks if look["occasion"] == "trigger")
+
+
+def test_a_node_without_pods_forwards_packets_to_the_others(
+    kind_place: Place, tmp_path: Path
+) -> None:
+    """Or a trial whose connections enter there is void: kind relies on it, and so does this."""
+    words = ["--name", "dw-forwards", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    image = ["--image", kind_place.node_image] if kind_place.node_image else []
+    config = Shape(nodes=2).config()
+    try:
+        made = kind_place.run(
+            *("kind", "create", "cluster", *words, *image, "--config", "-"), said=config or ""
+        )
+        assert made.returncode == 0, made.stderr
+        for role in ("control-plane", "worker", "worker2"):
+            read = ("docker", "exec", f"dw-forwards-{role}", "cat", "/proc/sys/net/ipv4/ip_forward")
+            assert kind_place.run(*read).stdout.strip() == "1", role
+    finally:
+        kind_place.run("kind", "delete", "cluster", *words)
 
 
 def test_two_workers_share_one_cluster_of_two_workers_and_a_control_plane(
@@ -222,3 +254,26 @@ def test_without_pytest_it_makes_a_cluster_of_its_own(kind_place: Place, tmp_pat
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "making kind cluster drainwatch-" in done.stderr + done.stdout
+
+
+def test_without_pytest_a_killed_runs_cluster_is_removed_by_the_next_run(
+    kind_place: Place, tmp_path: Path
+) -> None:
+    image = ("--kind-image", kind_place.node_image) if kind_place.node_image else ()
+    words = [
+        *(sys.executable, "-m", "pytest_drainwatch", "run", "--cluster", "kind", *image),
+        *("--drain-behavior", "exit-now", "--grace-period", "3", "--settle", "2s"),
+        *("--out", str(tmp_path / "results")),
+    ]
+    killed = kind_place.start(words, cwd=tmp_path, more=variables(tmp_path))
+    until(killed, "settle")
+    killed.kill()
+    killed.communicate()
+    (left,) = (
+        each.removesuffix("-control-plane")
+        for each in kind_place.containers()
+        if each.startswith("drainwatch-")
+    )
+    done = kind_place.run(*words, cwd=tmp_path, more=variables(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"removing kind cluster {left}, left by a run that is gone" in done.stderr + done.stdout

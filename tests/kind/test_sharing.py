@@ -23,9 +23,9 @@ share = Share(sys.argv[1])
 with share.door(lambda: None):
     share.join()
 print("joined", flush=True)
-sys.stdin.read()
+keep = sys.stdin.read() == "keep"
 with share.door(lambda: None):
-    print("last" if share.leave() else "not last")
+    print("last" if share.leave(keep=keep) else "not last")
 """
 
 
@@ -52,8 +52,8 @@ def user(name: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def said_at_its_end(process: subprocess.Popen[str]) -> str:
-    said, _ = process.communicate()
+def said_at_its_end(process: subprocess.Popen[str], told: str = "") -> str:
+    said, _ = process.communicate(told)
     return said.strip()
 
 
@@ -68,6 +68,30 @@ def test_who_was_killed_is_no_user_any_more() -> None:
     with user("k") as killed, user("k") as last:
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
+        assert said_at_its_end(last) == "last"
+
+
+def test_what_one_wants_kept_the_last_one_does_not_remove() -> None:
+    with user("k") as failed, user("k") as last:
+        assert said_at_its_end(failed, "keep") == "not last"
+        assert said_at_its_end(last) == "not last"
+    with user("k") as another:  # nobody wants it kept for ever
+        assert said_at_its_end(another) == "last"
+
+
+def test_what_the_last_one_wants_kept_it_does_not_remove() -> None:
+    with user("k") as one, user("k") as last:
+        assert said_at_its_end(one) == "not last"
+        assert said_at_its_end(last, "keep") == "not last"
+
+
+def test_the_wish_of_users_that_are_all_gone_is_forgotten() -> None:
+    with user("k") as failed, user("k") as killed:
+        assert said_at_its_end(failed, "keep") == "not last"
+        killed.kill()
+        killed.wait()
+    with user("k") as another, user("k") as last:
+        assert said_at_its_end(another) == "not last"
         assert said_at_its_end(last) == "last"
 
 

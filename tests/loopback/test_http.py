@@ -252,6 +252,46 @@ def test_a_response_that_a_reset_follows_is_a_response(rig: Rig) -> None:
     assert pools <= {Pool.RST, None}
 
 
+def test_a_response_whose_end_is_that_of_its_connection_is_told_apart(rig: Rig) -> None:
+    """Nobody can tell whether it was cut: so the report says how many there were."""
+
+    def script(peer: Peer) -> None:
+        head(peer)
+        peer.send(b"HTTP/1.1 200 OK\r\n\r\nhalf of what the server meant to")
+        peer.half_close()
+        head(peer)
+
+    with ScriptedTcp(script) as server:
+        asking = Asking(rig, server.port, keepalive=1, rate_hz=20).ready()
+        part = asking.recorded()
+    assert {o.data.get("by_fin") for o in runs(part, "keepalive-00")} == {True}
+    keepalive = of(judged(part.seen, 0), LaneKind.KEEPALIVE)
+    assert any("had no length" in note for note in keepalive.notes)
+
+
+def test_the_end_of_a_response_without_length_is_a_fin_within_its_bounds(rig: Rig) -> None:
+    def script(peer: Peer) -> None:
+        head(peer)
+        respond(peer)
+        if not peer.number and head(peer):
+            peer.send(b"HTTP/1.1 200 OK\r\n\r\nas much as there is")
+            peer.half_close()
+        head(peer)
+
+    with ScriptedTcp(script) as server:
+        asking = Asking(rig, server.port, idle=1)
+        asking.ready().plan(0.3)
+        asking.agent.await_status(lambda s: s["http"]["due"] == 0, "the idle request")
+        asking.over()
+        part = asking.recorded()
+        assert server.peers[0].closed_ns is not None
+        lo_ns, hi_ns = server.peers[0].closed_ns
+    (ended, *_) = [o for o in part.of("idle-00") if o.event is Event.HTTP_CONNECTION]
+    assert ended.data["over"] == Over.FIN
+    assert ended.at.lo <= hi_ns
+    assert lo_ns <= ended.at.hi
+
+
 def test_a_server_that_says_why_it_closes_though_nobody_asked(rig: Rig) -> None:
     """Some servers send a 408 on an idle connection: it answers no request of ours."""
 

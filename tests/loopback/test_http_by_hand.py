@@ -46,7 +46,15 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", f"http://me:{SECRET}@127.0.0.1/", "http://127.0.0.1:99999/"]
+    "url",
+    [
+        "http://",
+        f"http://me:{SECRET}@127.0.0.1/",
+        f"http://me:{SECRET}@127.0.0.1:99999/",
+        f"http://me:{SECRET}@[::1/",
+        "http://127.0.0.1:99999/",
+        f"https://127.0.0.1/?token={SECRET}",
+    ],
 )
 def test_a_url_that_cannot_be_asked(tmp_path: Path, url: str) -> None:
     done = client(tmp_path, url)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report
+from pytest_drainwatch.core.http.ending import Ending
 from pytest_drainwatch.core.mechanism.occasion import Occasion
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.result import Result
@@ -14,6 +15,7 @@ from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.explain import SECTION_LINES, failure_section
 from pytest_drainwatch.trial import Trial
 from tests.core import story as s
+from tests.core.http.asked import Asked, Lane, http
 from tests.core.test_mechanism_evidence import OLD_IP, conntrack, entry, slice_of
 from tests.core.trials import recording_of
 from tests.core.tries import prober, tries
@@ -60,6 +62,29 @@ def test_it_is_short_however_much_happened() -> None:
     assert len(lines) == SECTION_LINES
     assert lines[0] == "! degraded: reason 0"
     assert sum(line.startswith("!") for line in lines) == 3
+
+
+def test_it_says_what_http_requests_met_and_no_word_of_flows_that_nobody_asked_for() -> None:
+    failed = [
+        Asked(ms=0, count=10),
+        Asked(ms=1000, ended=Ending.RST, took_ms=1),
+        *(Asked(ms=1100 + 100 * n, ended=Ending.REFUSED, connection=None) for n in range(3)),
+        Asked(ms=1400, count=10, connection=2),
+    ]
+    fine = Lane(name="new-00", asked=[Asked(ms=0, count=20)])
+    report = derive(s.recording([s.accepted()], s.cluster(), http(Lane(asked=failed), fine)))
+    lines = section(report)
+    assert lines[:4] == [
+        "http: keepalive 4/24 failed, first at 1.00 s, last at 1.30 s: "
+        "1 written-then-reset, 3 refused",
+        "http: new 0/20 failed (below 14 %)",
+        "http: keepalive-00: written-then-reset at 1.00 s",
+        "http: keepalive-00: 3 x refused at 1.10–1.31 s",
+    ]
+    assert not [line for line in lines if line.startswith(("tcp:", "udp:", "new:"))]
+    flows = busy().trial
+    both = replace(report, trial=replace(flows, requests=report.trial.requests))
+    assert [line for line in section(both) if line.startswith("tcp:")]
 
 
 def test_an_older_report_has_no_more_than_it_knows() -> None:

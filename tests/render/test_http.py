@@ -58,6 +58,12 @@ def test_none_failed() -> None:
     assert "no request of 20 failed: that bounds the rate, and is no proof of none" in text
 
 
+def test_who_served_at_last_is_not_taken_for_who_had_closed() -> None:
+    again = Asked(ms=900, pool=Pool.FIN, connection=2, by="pod-uid-new")
+    text = "\n".join(lines(Lane(name="idle-00", asked=[again])))
+    assert "idle-00: closed-before-write (then served by pod-uid-new) at 900–902 ms" in text
+
+
 def test_in_few_words() -> None:
     few = report(Lane(asked=FAILED), Lane(name="idle-00", asked=[Asked(ms=900)]))
     assert new_connections(few.trial) == "keepalive 6/126 failed; idle 0/1 failed (below 95 %)"

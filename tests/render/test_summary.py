@@ -63,6 +63,16 @@ def test_a_table_of_medians_with_their_spread() -> None:
     assert row.split() == ["drain", "3", "-", "4–6", "(3–8)", "7", "(5", "to", "9)", "-", "-"]
 
 
+def test_http_requests_have_a_column_where_any_were_made() -> None:
+    asked = [
+        replace(repeat(n), tallies={Tally.HTTP_REQUESTS_FAILED: Interval(n, n)}) for n in (2, 4, 9)
+    ]
+    told = lines(summary(*asked))
+    assert "HTTP REQUESTS FAILED" in told[1]
+    assert cells(summary(*asked)).split()[:6] == ["drain", "3", "-", "-", "4", "(2–9)"]
+    assert "HTTP" not in lines(summary(repeat(0), repeat(1)))[1]
+
+
 def test_what_is_always_the_same_has_no_spread() -> None:
     row = cells(summary(repeat(0), repeat(1)))
     assert row.split() == ["drain", "2", "-", "0", "5", "-", "-"]

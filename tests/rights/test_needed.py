@@ -108,6 +108,14 @@ def test_what_is_attached_to_is_never_made() -> None:
     } <= found
 
 
+def test_a_namespace_that_is_not_the_trials_is_never_deleted_so_no_right_to_it_is_asked() -> None:
+    theirs = Scenario(
+        workload=Workload.attach("deployment/web", namespace="n"), trigger=Trigger.NAMESPACE_DELETE
+    )
+    assert "delete namespaces" not in required(theirs)
+    assert "delete namespaces" in required(Scenario(trigger=Trigger.NAMESPACE_DELETE))
+
+
 def test_of_pods_named_by_labels_the_controller_is_known_later() -> None:
     selected = Scenario(workload=Workload.attach("app=web", namespace="n"), trigger=Trigger.ROLLOUT)
     assert {words for words in required(selected) if "apps" in words} == {

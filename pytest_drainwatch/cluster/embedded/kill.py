@@ -10,9 +10,9 @@ import contextlib
 import os
 import signal
 import weakref
-from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError
+from pytest_drainwatch.cluster.embedded import processes
 
 
 class Killer:
@@ -41,29 +41,13 @@ def find(uid: str, container_id: str, *, cluster: str) -> Killer:
         ClusterError: no process of it runs in *cluster*.
     """
     who = f"container {container_id[:12]} of pod {uid} in cluster {cluster}"
-    pid = _oldest_process(uid, container_id)
+    pid = processes.oldest(uid, container_id)
     if pid is not None:
         with contextlib.suppress(ProcessLookupError):
             killer = Killer(os.pidfd_open(pid), who)
-            if _oldest_process(uid, container_id) == pid:  # it is still the one that was found
+            if processes.oldest(uid, container_id) == pid:  # it is still the one that was found
                 return killer
     raise ClusterError(
         f"no process of {who} was found: expected one that runs."
         " See: kubectl get pods --all-namespaces -o wide"
     )
-
-
-def _oldest_process(uid: str, container_id: str) -> int | None:
-    """The container's first process. Its cgroup folder has the container's id in its name and
-    lies in the pod's, ``pod<uid>`` or systemd's spelling of it.
-    """
-    pods = (f"pod{uid}", f"pod{uid.replace('-', '_')}")
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                cgroups = (folder / "cgroup").read_text()
-                if container_id in cgroups and any(pod in cgroups for pod in pods):
-                    started = (folder / "stat").read_text().rpartition(")")[2].split()[19]
-                    found.append((int(started), int(folder.name)))
-    return min(found)[1] if found else None

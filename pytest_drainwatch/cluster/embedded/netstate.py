@@ -31,21 +31,20 @@ RULES = {
 }
 
 
-def look(into: Sequence[str], proxy_mode: str, sources: Collection[str]) -> NodeNetwork:
+def look(into: Sequence[str], proxy_mode: str | None, sources: Collection[str]) -> NodeNetwork:
     """Look once. What could not be read is told in the answer's ``problem``.
 
     Args:
         into: the words before a command that make it run in the node's network namespace.
-        proxy_mode: kube-proxy's mode.
+        proxy_mode: kube-proxy's mode; None: not known.
         sources: list only connections that these addresses opened.
     """
-    rules = RULES.get(proxy_mode)
+    rules = RULES.get(proxy_mode or "")
+    unread = f"rules in {proxy_mode} mode are not read yet" if proxy_mode else "mode is not known"
     return NodeNetwork(
         conntrack=_joined([_connections(into, source) for source in sources]),
         mode=proxy_mode,
-        rules=_ask(into, rules).answer
-        if rules
-        else _nothing(f"kube-proxy's rules in {proxy_mode} mode are not read yet"),
+        rules=_ask(into, rules).answer if rules else _nothing(f"kube-proxy's {unread}"),
     )
 
 

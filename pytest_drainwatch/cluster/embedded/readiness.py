@@ -68,7 +68,8 @@ def wait(
             if time.monotonic() - began > timeout_s:
                 _, readyz = api.get("/readyz?verbose")
                 one = unready[0] if unready else node_names[0]
-                how_far = diagnosis.progress(layout, one, nodes[one], readyz.decode())
+                its = layout.of_node(node_names.index(one))
+                how_far = diagnosis.progress(its, one, nodes[one], readyz.decode())
                 raise ClusterError(
                     f"cluster {name} is not Ready after {timeout_s:.0f} s: {how_far}"
                 )

@@ -158,7 +158,7 @@ class _Owner:
 def _start(plan: NodePlan, owner: _Owner, nodes: list[_Running]) -> None:
     """Start a node and append it to those that run."""
     layout = Layout(state=Path(plan.state), logs=Path(plan.logs))
-    nodes.append(_Running(layout, *_fork_node(plan, owner, nodes)))
+    nodes.append(_Running(layout, *_fork_node(plan, layout, owner, nodes)))
     layout.node_pid.write_text(str(nodes[-1].pid))
 
 
@@ -173,7 +173,7 @@ def _join(plan: Plan, nodes: Sequence[_Running]) -> None:
 
 
 def _fork_node(
-    plan: NodePlan, owner: _Owner, others: Sequence[_Running]
+    plan: NodePlan, layout: Layout, owner: _Owner, others: Sequence[_Running]
 ) -> tuple[int, socket.socket]:
     outside, inside = socket.socketpair()
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
@@ -193,10 +193,18 @@ def _fork_node(
         for other in others:
             other.inside.close()
         owner.close()
+        _write_to(layout.log("node"))
         code = Node(plan, inside).run()
     except BaseException as error:
         print(f"the node's PID 1 failed: {type(error).__name__}: {error}", flush=True)
     os._exit(code)
+
+
+def _write_to(log: Path) -> None:
+    """Have what this process prints in a file of its own: several nodes tell the same things."""
+    with log.open("ab") as file:
+        for printed in (1, 2):
+            os.dup2(file.fileno(), printed)
 
 
 def _note_end(layout: Layout) -> None:

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, Seat
-from pytest_drainwatch.cluster.embedded import machine, runtime
+from pytest_drainwatch.cluster.embedded import machine, processes, runtime
 
 LINK = "eth0"
 # One for each prober: TCP and UDP.
@@ -35,7 +35,7 @@ def take(uid: str, *, nodes: Mapping[IPv4Network, Path], cluster: str) -> Seat:
             " one node bypass the packet filter (no /proc/sys/net/bridge). Expected the kernel"
             " module br_netfilter. Try: modprobe br_netfilter; or use access 'nodeport'"
         )
-    process = _oldest_process(uid)
+    process = processes.oldest(uid)
     if process is None:
         raise ClusterError(
             f"no process of pod {uid} runs in cluster {cluster}: expected a pod that is Running."
@@ -62,23 +62,6 @@ def take(uid: str, *, nodes: Mapping[IPv4Network, Path], cluster: str) -> Seat:
         note=f"client pod {own}: {' and '.join(addresses[1:])} added to its {LINK}, for the"
         " probers (reserved in host-local's own store until the pod ends)",
     )
-
-
-def _oldest_process(uid: str) -> int | None:
-    """The pod's first process, its sandbox's, as the host numbers it.
-
-    The pod's cgroup folder is ``pod<uid>``, or systemd's spelling of it.
-    """
-    names = (f"pod{uid}", f"pod{uid.replace('-', '_')}")
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                cgroups = (folder / "cgroup").read_text()
-                if any(name in cgroups for name in names):
-                    started = (folder / "stat").read_text().rpartition(")")[2].split()[19]
-                    found.append((int(started), int(folder.name)))
-    return min(found)[1] if found else None
 
 
 def _address(prefix: tuple[str, ...]) -> IPv4Address | None:

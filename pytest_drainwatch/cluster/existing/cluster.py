@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Seat
 from pytest_drainwatch.cluster.existing.nodes import Nodes
+from pytest_drainwatch.cluster.existing.production import refuse_production
 from pytest_drainwatch.cluster.network import NodeNetwork
 
 
@@ -75,6 +76,10 @@ class ExistingCluster:
     def node_network(self, sources: Collection[str], node: str | None = None) -> NodeNetwork | None:
         """None: somebody else's nodes are not entered."""
         return None
+
+    def admit(self, namespace: str) -> None:
+        names = {"namespace": namespace}
+        refuse_production(names, self.name, self._settings.allow_context)
 
     def check(self) -> None:
         """Whether it lives is for the watch to see: there is no process to look at."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+# What a cordon comes with. It goes a moment after the node was uncordoned, whose word counts.
+CORDONED = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ def takes_pods(node: Any) -> bool:
     """Ready, not cordoned, and without a taint that keeps pods away."""
     spec, conditions = node.spec, node.status.conditions or ()
     ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
-    tainted = any(taint.effect in _KEEPS_AWAY for taint in spec.taints or ())
+    taints = (taint for taint in spec.taints or () if taint.key != CORDONED)
+    tainted = any(taint.effect in _KEEPS_AWAY for taint in taints)
     return ready and not spec.unschedulable and not tainted
 
 

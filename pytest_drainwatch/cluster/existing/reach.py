@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_drainwatch.api import Api, ApiUnavailable, connect, explain, failures
-from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings
+from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Tidy
 from pytest_drainwatch.cluster.existing import nodes
 from pytest_drainwatch.cluster.existing.cluster import ExistingCluster
 from pytest_drainwatch.cluster.existing.credentials import expiry
-from pytest_drainwatch.cluster.existing.production import looks_like_production
+from pytest_drainwatch.cluster.existing.production import refuse_production
 from pytest_drainwatch.cluster.existing.proxy import REQUEST_TIMEOUT_S, proxy_configuration
-from pytest_drainwatch.preflight.check import Check
+from pytest_drainwatch.cluster.existing.unmet import unmet
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 ANONYMOUS = "system:anonymous"
@@ -35,7 +35,9 @@ class _Context(NamedTuple):
     cluster: str
 
 
-def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
+def reach_existing(
+    settings: ClusterSettings, *, why: str, tidy: Tidy | None = None
+) -> ExistingCluster:
     """The cluster that *settings* name, once it has answered.
 
     Raises:
@@ -44,7 +46,7 @@ def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
     """
     kubeconfig = settings.kubeconfig or default_kubeconfig()
     if not kubeconfig.is_file():
-        raise _unmet(
+        raise unmet(
             "kubeconfig-usable",
             KUBECONFIG,
             f"there is no kubeconfig at {kubeconfig}",
@@ -55,7 +57,7 @@ def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
     try:
         api = connect(kubeconfig, settings.context)
     except ApiUnavailable as error:
-        raise _unmet(
+        raise unmet(
             "kubeconfig-usable",
             KUBECONFIG,
             error.problem,
@@ -63,14 +65,18 @@ def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
             look_at=error.command,
         ) from error
     context = _context(kubeconfig, settings.context)
-    _refuse_production(api, context, settings.allow_context)
-    name = settings.context or f"of {kubeconfig}"
+    server = str(api.client.configuration.host)
+    names = {"context": context.name, "cluster": context.cluster, "server": server}
+    refuse_production(names, context.name, settings.allow_context)
+    name = context.name  # and not the file's: a path may say whose home it is
     flags = f"--kubeconfig {kubeconfig}"
     if settings.context:
         flags += f" --context {settings.context}"
     found = _nodes(api, name, flags)
+    if tidy is not None and tidy(api):
+        found = _nodes(api, name, flags)
     if found.seen is not None and found.first is None:
-        raise _unmet(
+        raise unmet(
             "node-addresses",
             "the nodes tell where NodePorts answer",
             f"none of the {found.seen} nodes of cluster {name} has an InternalIP",
@@ -78,7 +84,12 @@ def reach_existing(settings: ClusterSettings, *, why: str) -> ExistingCluster:
             look_at=f"kubectl {flags} get nodes -o wide",
         )
     return ExistingCluster(
-        settings, kubeconfig, name=name, nodes=found, why=why, facts=_facts(api, found)
+        settings,
+        kubeconfig,
+        name=name,
+        nodes=found,
+        why=why,
+        facts=_facts(api, found),
     )
 
 
@@ -100,22 +111,6 @@ def _context(kubeconfig: Path, asked: str | None) -> _Context:
     return _Context(name, "")
 
 
-def _refuse_production(api: Api, context: _Context, allowed: str | None) -> None:
-    server = str(api.client.configuration.host)
-    names = {"context": context.name, "cluster": context.cluster, "server": server}
-    found = looks_like_production(names)
-    if found is None or allowed == context.name:
-        return
-    other = f"; --dw-allow-context={allowed} names another one" if allowed else ""
-    raise _unmet(
-        "context-allowed",
-        "no trial runs where real users may be: it terminates pods",
-        f"{found} has the word prod, production or live in it{other}",
-        expected="a context, cluster and server without such a word, or your word for it",
-        look_at=f"kubectl config get-contexts; if it is meant: --dw-allow-context {context.name}",
-    )
-
-
 def _nodes(api: Api, name: str, flags: str) -> nodes.Nodes:
     """The nodes; that they may not be listed is no error. Also the first word with the server."""
     try:
@@ -128,7 +123,7 @@ def _nodes(api: Api, name: str, flags: str) -> nodes.Nodes:
             return nodes.NOT_LISTED
         if status == UNAUTHORIZED or nobody:
             raise _unknown_to_it(api, name, flags, error) from error
-        raise _unmet(
+        raise unmet(
             "api-server-answers",
             "the API server can be reached from here, and answers",
             f"cluster {name} can't be asked for its nodes: {explain(error)}",
@@ -140,31 +135,13 @@ def _nodes(api: Api, name: str, flags: str) -> nodes.Nodes:
 
 def _unknown_to_it(api: Api, name: str, flags: str, error: BaseException) -> ClusterError:
     told = expiry(next(iter(api.client.configuration.api_key.values()), ""))
-    return _unmet(
+    return unmet(
         "credentials-accepted",
         "the API server knows who asks: the kubeconfig's credentials are valid",
         f"cluster {name} answered {explain(error)}{f'; {told}' if told else ''}",
         expected="a token or certificate that is valid now",
         look_at=f"kubectl {flags} auth whoami; log in again, or for a ServiceAccount: "
         "kubectl create token NAME --duration 2h",
-    )
-
-
-def _unmet(
-    name: str, invariant: str, observed: str, *, expected: str, look_at: str
-) -> ClusterError:
-    """What a preflight check says that did not hold."""
-    return ClusterError(
-        str(
-            Check(
-                name=name,
-                invariant=invariant,
-                observed=observed,
-                expected=expected,
-                passed=False,
-                look_at=look_at,
-            )
-        )
     )
 
 

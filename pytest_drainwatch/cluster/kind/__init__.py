@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_drainwatch.cluster import ClusterSettings, Log
+    from pytest_drainwatch.cluster import ClusterSettings, Log, Tidy
     from pytest_drainwatch.cluster.kind.cluster import Given, KindCluster
 
 # Gives the cluster that pytest-kind's fixture makes.
@@ -27,6 +27,7 @@ def start_kind(
     log: Log,
     logs_dir: Path | None = None,
     bring: Bring | None = None,
+    tidy: Tidy | None = None,
 ) -> KindCluster:
     """Return when the cluster is whole: the one that *bring* gives, else one of our own.
 
@@ -40,7 +41,7 @@ def start_kind(
     try:
         # Trials write below the run's folder, of which the logs' folder is one.
         folder = logs_dir.parent.absolute() if logs_dir is not None else None
-        return reach_kind(given, settings, why=why, log=log, folder=folder)
+        return reach_kind(given, settings, why=why, log=log, folder=folder, tidy=tidy)
     except BaseException:
         if given.end is not None:
             given.end()

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, ApiUnavailable, connect, explain, failures
-from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Log, Seat
+from pytest_drainwatch.cluster import (
+    ClusterError,
+    ClusterFacts,
+    ClusterSettings,
+    Log,
+    Seat,
+    Tidy,
+)
 from pytest_drainwatch.cluster.embedded import netstate
 from pytest_drainwatch.cluster.embedded.archive import reference_of
 from pytest_drainwatch.cluster.embedded.image import Image
@@ -23,6 +30,8 @@ from pytest_drainwatch.cluster.network import NodeNetwork
 
 READY_TIMEOUT_S = 180.0
 _POLL_S = 0.25
+# Taints that the control plane sets and takes away by itself.
+_LIFECYCLE = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +43,14 @@ class Given:
         kubeconfig: a file whose current context is the cluster.
         kind: the program that made it.
         end: what removes it; `None`: that is somebody else's to do.
+        leave: what is to be done instead of that if it is to stay; `None`: nothing.
     """
 
     name: str
     kubeconfig: Path
     kind: Kind
     end: Callable[[], None] | None = None
+    leave: Callable[[], None] | None = None
 
 
 class KindCluster:
@@ -124,6 +135,7 @@ class KindCluster:
         return taken
 
     def killer(self, uid: str, container_id: str) -> Callable[[], None]:
+        self.check()
         return kill.find(uid, container_id, self._containers, cluster=self.name)
 
     def facts(self) -> ClusterFacts:
@@ -133,7 +145,10 @@ class KindCluster:
         # What a pod sends to a Service is translated on the pod's own node.
         seated = next((self._seats[each] for each in sources if each in self._seats), self._node)
         into = ("docker", "exec", node or seated)
-        return netstate.look(into, self._facts.proxy_mode or "an unknown", sources)
+        return netstate.look(into, self._facts.proxy_mode, sources)
+
+    def admit(self, namespace: str) -> None:
+        """Every one: real users are nowhere in it."""
 
     def check(self) -> None:
         for container in self._containers:
@@ -155,6 +170,8 @@ class KindCluster:
         for container in self._containers:
             container.forget()
         self._containers.clear()
+        if self._given.leave is not None:
+            self._given.leave()
 
     def _load_archive(self, reference: str, archive: Path) -> str:
         if self._lacks(reference):
@@ -188,6 +205,7 @@ def reach_kind(
     why: str,
     log: Log,
     folder: Path | None = None,
+    tidy: Tidy | None = None,
 ) -> KindCluster:
     """Wait until the cluster's nodes are Ready, and look what it is.
 
@@ -197,6 +215,7 @@ def reach_kind(
         why: see `open_cluster`.
         log: see `open_cluster`.
         folder: the run's folder, for an agent that must run in a container.
+        tidy: see `open_cluster`.
 
     Raises:
         ClusterError: it does not run, does not answer, or its nodes do not become Ready.
@@ -207,7 +226,7 @@ def reach_kind(
     except ApiUnavailable as error:
         raise ClusterError(str(error)) from error
     try:
-        nodes = _ready_nodes(api, given, len(containers))
+        nodes = _ready_nodes(api, given, len(containers), tidy)
         facts = _facts(api, nodes)
     finally:
         api.close()
@@ -223,7 +242,9 @@ def reach_kind(
     )
 
 
-def _ready_nodes(api: Api, given: Given, expected: int) -> api_nodes.Nodes:
+def _ready_nodes(
+    api: Api, given: Given, expected: int, tidy: Tidy | None = None
+) -> api_nodes.Nodes:
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
         items, problem = [], ""
@@ -231,7 +252,11 @@ def _ready_nodes(api: Api, given: Given, expected: int) -> api_nodes.Nodes:
             items = api.core.list_node(_request_timeout=REQUEST_TIMEOUT).items
         except failures() as error:
             problem = explain(error)
-        ready = sum(map(_is_ready, items))
+        ready = sum(map(_is_settled, items))
+        if tidy is not None and ready >= expected:
+            taken_back, tidy = tidy(api), None
+            if taken_back:
+                continue
         found = api_nodes.read(items)
         if ready >= expected and found.addresses:
             return found
@@ -246,8 +271,14 @@ def _ready_nodes(api: Api, given: Given, expected: int) -> api_nodes.Nodes:
         time.sleep(_POLL_S)
 
 
-def _is_ready(node: Any) -> bool:
-    return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
+def _is_settled(node: Any) -> bool:
+    """Ready, and told so by everybody: the taint "not-ready" goes a moment after it is.
+
+    A node that was cordoned is so on purpose.
+    """
+    taints = {str(taint.key) for taint in node.spec.taints or ()} - {api_nodes.CORDONED}
+    ready = any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
+    return ready and not any(key.startswith(_LIFECYCLE) for key in taints)
 
 
 def _facts(api: Api, nodes: api_nodes.Nodes) -> ClusterFacts:

@@ -63,6 +63,14 @@ def find_nodes(names: Sequence[str]) -> list[NodeContainer]:
     ]
 
 
+def images_of(names: Sequence[str]) -> list[tuple[str, str]]:
+    """The image of each of these containers: as it was asked for, and what Docker calls it."""
+    if not names:
+        return []
+    found: list[dict[str, Any]] = json.loads(docker("inspect", *names, expected=_SEE))
+    return [(each["Config"]["Image"], each["Image"]) for each in found]
+
+
 def execute(node: str, *words: str, said: bytes = b"") -> str:
     """What a program in the node said. Raises ClusterError."""
     return docker("exec", "--interactive", node, *words, expected=_SEE, said=said)

@@ -65,11 +65,16 @@ def build(log: Log) -> str:
 
 def in_daemon(reference: str) -> bool:
     """Whether the Docker daemon has an image of that name."""
+    return daemon_id(reference) is not None
+
+
+def daemon_id(reference: str) -> str | None:
+    """What the Docker daemon calls the image of that name; None if it has none."""
     try:
-        docker("image", "inspect", "--format", "{{.Id}}", reference, expected="an image")
+        said = docker("image", "inspect", "--format", "{{.Id}}", reference, expected="an image")
     except ClusterError:
-        return False  # if the daemon itself fails, whoever needs the image will hear why
-    return True
+        return None  # if the daemon itself fails, whoever needs the image will hear why
+    return said.strip()
 
 
 def in_node(reference: str, execute: Callable[..., str], node: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.cluster.kind.containers import NodeContainer, execute
 
 _KILL = 'grep -q "$1" "/proc/$2/cgroup" && kill -KILL "$2"'
+_FIND = ("crictl", "ps", "--state", "running", "--quiet", "--id")
 _PID = ("crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}")
 
 
@@ -19,10 +19,10 @@ def find(
     """What kills PID 1 of the container *container_id* of the pod *uid* on one of *nodes*.
 
     Raises:
-        ClusterError: none of them runs it.
+        ClusterError: none of them runs it, or one cannot be asked.
     """
     for node in nodes:
-        with suppress(ClusterError, ValueError):  # it runs on another one
+        if execute(node.name, *_FIND, container_id).strip():
             pid = int(execute(node.name, *_PID, container_id))
             return partial(_kill, node.name, container_id, pid)
     raise ClusterError(

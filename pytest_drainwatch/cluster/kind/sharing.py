@@ -2,7 +2,8 @@
 
 Workers of xdist each have pytest-kind's fixture, and each would create and delete the same
 cluster. Who is one of its users holds a shared lock on a file; the kernel lets go of it
-with the process, however that ends, so nobody is counted who is gone.
+with the process, however that ends, so nobody is counted who is gone. Who leaves and wants the
+cluster kept leaves a mark beside it, for the last one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Share:
             folder.mkdir(parents=True, exist_ok=True)
         self._door = folder / f"{name}.lock"
         self._users = folder / f"{name}.users"
+        self._kept = folder / f"{name}.keep"
         self._held: int | None = None
 
     @contextmanager
@@ -44,18 +46,35 @@ class Share:
         """Be one of its users from now on. To be called within `door`."""
         if self._held is None:
             self._held = os.open(self._users, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if self._alone():
+                self._kept.unlink(missing_ok=True)  # nobody is left who wished that
             fcntl.flock(self._held, fcntl.LOCK_SH)
 
-    def leave(self) -> bool:
-        """Be none any more; whether nobody else is one. To be called within `door`."""
+    def leave(self, *, keep: bool = False) -> bool:
+        """Be none any more; whether the cluster is to be removed now.
+
+        It is if nobody else is one of its users, and none that left wanted it kept. To be called
+        within `door`.
+        """
         if self._held is None:
             return False
+        try:
+            if keep:
+                self._kept.touch()
+            if not self._alone():
+                return False
+            kept = self._kept.exists()
+            self._kept.unlink(missing_ok=True)
+            return not kept
+        finally:
+            os.close(self._held)
+            self._held = None
+
+    def _alone(self) -> bool:
+        """Whether nobody else is one of its users."""
+        assert self._held is not None
         try:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        else:
-            return True
-        finally:
-            os.close(self._held)
-            self._held = None
+        return True

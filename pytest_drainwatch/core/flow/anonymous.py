@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pytest_drainwatch.core.endpoints import Snapshot, snapshots
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, text
-from pytest_drainwatch.core.leading import all_among, led_to, only_endpoint
+from pytest_drainwatch.core.leading import all_among, led_to, only_endpoint, strangers
 from pytest_drainwatch.core.mechanism.occasion import Occasion
 from pytest_drainwatch.core.mechanism.pods import Pods, pods_of
 from pytest_drainwatch.core.mechanism.snapshot import Look, looks_of
@@ -73,7 +73,10 @@ def identified(
         seen=tuple(_merged(seen, retold)),
         anonymous=True,
         all_targets=all_targets,
-        notes=tuple(_notes(sum(uid is None for uid, _ in owners.values()), owners, all_targets)),
+        notes=(
+            *_notes(sum(uid is None for uid, _ in owners.values()), owners, all_targets),
+            *_of_others(len(strangers(before, seen))),
+        ),
     )
 
 
@@ -91,6 +94,14 @@ def _notes(
         yield (
             f"to which pod {unknown} of {len(owners)} flows lead is not known (several endpoints, "
             f"and no conntrack to look into); their role: {roles}"
+        )
+
+
+def _of_others(count: int) -> Iterator[str]:
+    if count:
+        yield (
+            f"the Service led to {count} pod(s) that are not this workload's as well: what these "
+            "answered counts as answered, among new connections and requests too"
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.http.document import ConnectionEnd, How, OldConnections
 from pytest_drainwatch.core.http.ending import Ending, LaneKind, Over
-from pytest_drainwatch.core.http.fate import SERVED
+from pytest_drainwatch.core.http.fate import SERVED, Fate
 from pytest_drainwatch.core.http.pieces import Around, Piece
 from pytest_drainwatch.core.http.recorded import Connection, Recorded
 from pytest_drainwatch.core.http.whose import Leads
@@ -26,19 +26,44 @@ class Used:
     last: Interval | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What requests on one connection tell of it: whether one was answered after t = 0, with what
+    one that we gave up ended, and who answered, the first one first.
+    """
+
+    since: bool
+    gave_up: Fate | None
+    by: Sequence[str]
+
+
 def old(
-    told: Recorded, pieces: Iterable[Piece], around: Around, leads: Leads
+    told: Recorded, pieces: Sequence[Piece], around: Around, leads: Leads
 ) -> tuple[ConnectionEnd, ...]:
     """Each pooled connection that was open at t = 0 and had served, by lane and number."""
-    used = _used(pieces, around.t0_ns)
-    given_up = {(run.lane, run.connection) for run in told.runs if run.ended is Ending.TIMEOUT}
-    kinds = {run.lane: run.kind for run in told.runs}
-    ends = sorted(told.connections, key=lambda one: (one.lane, one.number))
+    used, t0_ns = _used(pieces, around.t0_ns), around.t0_ns
+    kinds, responders = {run.lane: run.kind for run in told.runs}, told.responders
+    since = {
+        (run.lane, run.connection)
+        for run in told.runs
+        if run.ended is Ending.RESPONSE and run.last_ns + run.last_took_ns > t0_ns
+    }
+    gave_up = {
+        (each.run.lane, each.run.connection): each.fate
+        for each in pieces
+        if each.run.ended is Ending.TIMEOUT
+    }
+
+    def heard(one: Connection) -> Heard:
+        key = (one.lane, one.number)
+        by = responders.get(key, (one.responder,))
+        return Heard(since=key in since, gave_up=gave_up.get(key), by=by)
+
     return tuple(
-        _end(one, used.get((one.lane, one.number), Used()), given_up, around, leads)
-        for one in ends
+        _end(one, used.get((one.lane, one.number), Used()), heard(one), around, leads)
+        for one in sorted(told.connections, key=lambda one: (one.lane, one.number))
         if kinds.get(one.lane) is not LaneKind.NEW
-        and one.opened_ns < around.t0_ns <= one.at.hi
+        and one.opened_ns < t0_ns <= one.at.hi
         and one.answered
     )
 
@@ -90,15 +115,9 @@ def _used(pieces: Iterable[Piece], t0_ns: int) -> Mapping[tuple[str, int], Used]
     return found
 
 
-def _end(
-    one: Connection,
-    used: Used,
-    given_up: set[tuple[str, int | None]],
-    around: Around,
-    leads: Leads,
-) -> ConnectionEnd:
-    whose = leads.whose(one)
-    outcome, how = outcome_of(one, timed_out=(one.lane, one.number) in given_up)
+def _end(one: Connection, used: Used, heard: Heard, around: Around, leads: Leads) -> ConnectionEnd:
+    first, whose = heard.by[0], leads.whose(one, heard.by)
+    outcome, how = outcome_of(one, heard)
     if around.stalls.slept(one.at) and outcome is Outcome.SEVERED:
         outcome, how = Outcome.NOT_MEASURED, How.CLIENT_STALL
     at = None if one.over is Over.OPEN else around.stalls.widen(one.at).since(around.t0_ns)
@@ -108,21 +127,27 @@ def _end(
         role=whose.role,
         pod_uid=whose.uid,
         known_by=whose.by,
-        by=one.responder or None,
+        by=first or None,
         opened_ns=one.opened_ns - around.t0_ns,
         outcome=outcome,
         how=how,
         ended_ns=None if at is None else (at.lo, at.hi),
         served_after=used.served,
+        responders=len(heard.by) if first else 0,
     )
 
 
-def outcome_of(one: Connection, *, timed_out: bool) -> tuple[Outcome, How]:
+def outcome_of(one: Connection, heard: Heard) -> tuple[Outcome, How]:
     """Drained if the last response said Connection: close, or the FIN was read while no
     request was outstanding and before any write; whatever else the peer did is severed.
+
+    One that is open has survived only if somebody answered on it since: those into a black hole
+    are open as well.
     """
     if one.over is Over.OPEN:
-        return Outcome.SURVIVED, How.NONE
+        if heard.since and not one.outstanding:
+            return Outcome.SURVIVED, How.NONE
+        return Outcome.NOT_MEASURED, How.UNHEARD
     if one.said_close and not one.outstanding:
         return Outcome.DRAINED, How.CONNECTION_CLOSE
     if one.over is Over.FIN:
@@ -131,9 +156,11 @@ def outcome_of(one: Connection, *, timed_out: bool) -> tuple[Outcome, How]:
         return Outcome.DRAINED, How.FIN_IDLE
     if one.over is Over.RST:
         return Outcome.SEVERED, How.RST_OUTSTANDING if one.outstanding else How.RST_IDLE
-    if one.over is Over.READ_ERROR or timed_out:
+    if heard.gave_up is Fate.CLIENT_STALL:
+        return Outcome.NOT_MEASURED, How.CLIENT_STALL
+    if one.over is Over.READ_ERROR or heard.gave_up is not None:
         return Outcome.READ_TIMEOUT, How.TIMEOUT
-    return Outcome.SEVERED if one.outstanding else Outcome.NOT_MEASURED, How.CLIENT
+    return Outcome.NOT_MEASURED, How.CLIENT
 
 
 def _latest(ends: Sequence[Bounds], t0_ns: int) -> Bounds | None:

@@ -25,6 +25,7 @@ class How(StrEnum):
     TIMEOUT = "timeout"  # we gave a request on it up, or the kernel the connection
     CLIENT = "client"  # we closed it, though it could have served on
     CLIENT_STALL = "client-stall"
+    UNHEARD = "unheard"  # open to the end, and nobody answered on it since, or not any more
     NONE = "none"
 
 
@@ -63,8 +64,9 @@ class OldConnections:
 class ConnectionEnd:
     """A pooled connection that was open at t = 0, and what became of it.
 
-    ``by`` is its identity header as given; ``known_by`` is what tells to which pod it led.
-    ``served_after``: requests sent on it after t = 0 that were answered as expected.
+    ``by`` is its identity header before the trigger, as given; ``known_by`` is what tells to which
+    pod it led. ``responders`` is how many different ones answered on it: several are behind a
+    proxy. ``served_after``: requests sent on it after t = 0 that were answered as expected.
     """
 
     lane: str
@@ -78,6 +80,7 @@ class ConnectionEnd:
     how: How
     ended_ns: Bounds | None
     served_after: int
+    responders: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

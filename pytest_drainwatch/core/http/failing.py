@@ -34,7 +34,9 @@ def failing(
         first = Interval(min(first.lo, *(u.lo for u in unknown)), first.hi)
         last = Interval(last.lo, max(last.hi, *(u.hi for u in unknown)))
         lasts = Interval(min(lasts.lo, (last - first).lo), (last - first).hi)
-    served = sum(_begun_within(piece, begun) for piece in since if piece.fate in SERVED)
+    served = sum(
+        piece.begun_between(begun.lo - 1, begun.hi) for piece in since if piece.fate in SERVED
+    )
     return FailingRequests(
         begun_ns=_since(begun, t0_ns),
         first_ns=_since(first, t0_ns),
@@ -45,14 +47,6 @@ def failing(
         served_before_ns=_last_before(every, begun.lo, t0_ns),
         recovered_ns=_first_after(every, begun.hi, t0_ns),
     )
-
-
-def _begun_within(piece: Piece, begun: Interval) -> int:
-    """How many requests of a piece were surely begun within."""
-    run = piece.run
-    first = max(piece.first, run.first_begun_after(begun.lo - 1))
-    end = min(piece.end, run.first_may_begin_after(begun.hi))
-    return max(0, end - first)
 
 
 def _last_before(pieces: Iterable[Piece], at_ns: int, t0_ns: int) -> Bounds | None:

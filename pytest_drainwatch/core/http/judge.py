@@ -84,7 +84,7 @@ def _judged(
         lost=told.lost,
         late_p99_ns=integer_or_none(summary.get("late_p99_ns")),
         late_max_ns=integer_or_none(summary.get("late_max_ns")),
-        notes=tuple(notes.about_all(told, since, ends, around)),
+        notes=tuple(notes.about_all(told, every, ends, around)),
     )
 
 

@@ -65,6 +65,11 @@ class Piece:
     def count(self) -> int:
         return self.end - self.first
 
+    def begun_between(self, lo_ns: int, hi_ns: int) -> int:
+        """How many of them were surely begun after the one and by the other."""
+        first = max(self.first, self.run.first_begun_after(lo_ns))
+        return max(0, min(self.end, self.run.first_may_begin_after(hi_ns)) - first)
+
     @property
     def began(self) -> Interval:
         """Where the first of them was begun and over."""

@@ -8,7 +8,8 @@ no more than any request was.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TypeVar
@@ -67,6 +68,7 @@ class Run:
     pool: Pool
     written: bool
     received: bool
+    by_fin: bool  # the response had no length: the connection's end was its own
     status: int | None
     said_close: bool
     responder: str
@@ -108,6 +110,7 @@ class Run:
             pool=member(Pool, data.get("pool")) or Pool.EMPTY,
             written=data.get("written") is not False,
             received=data.get("received") is True,
+            by_fin=data.get("by_fin") is True,
             status=integer_or_none(data.get("status")),
             said_close=data.get("said_close") is True,
             responder=text(data.get("responder")),
@@ -226,14 +229,26 @@ class Recorded:
     @property
     def lost(self) -> int | None:
         """Requests that were made and are in no run; None: nobody tells how many were made."""
-        made = [lane.requests for lane in self.lanes.values()]
-        known = [number for number in made if number is not None]
-        if self.told is None or len(known) < len(made):
+        made = {name: lane.requests for name, lane in self.lanes.items()}
+        booked = Counter[str]()
+        for run in self.runs:
+            if not run.opening and run.ended is not Ending.NOT_SENT:
+                booked[run.lane] += run.count
+        known = {name: number for name, number in made.items() if number is not None}
+        if self.told is None or known.keys() < made.keys() or booked.keys() - made.keys():
             return None
-        booked = sum(
-            run.count for run in self.runs if not run.opening and run.ended is not Ending.NOT_SENT
-        )
-        return max(0, sum(known) - booked)
+        # Lane by lane: what one has too many is not what another lacks.
+        return sum(max(0, number - booked[name]) for name, number in known.items())
+
+    @property
+    def responders(self) -> Mapping[tuple[str, int], Sequence[str]]:
+        """By lane and number of a connection who answered on it, the first one first."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for run in sorted(self.runs, key=lambda each: each.first_ns):
+            if run.connection is not None and run.responder:
+                names = found.setdefault((run.lane, run.connection), [])
+                names += [run.responder] if run.responder not in names else []
+        return found
 
 
 def recorded(seen: Iterable[Observation]) -> Recorded | None:

@@ -1,8 +1,9 @@
 """To which pod a pooled connection leads: a connection stays with whom it was led to.
 
-In this order: the pod that an identity header names; the only endpoint that there was from its
-begin to the trigger; the pod to which the node's conntrack led it just before the trigger.
-Where none of these tells and every endpoint was a target, its role is known and its pod is not.
+In this order: the pod that an identity header names, if that is the same for all of its requests
+(a proxy picks a pod for each); the only endpoint that there was from its begin to the trigger; the
+pod to which the node's conntrack led it just before the trigger. Where none of these tells and
+every endpoint was a target, its role is known and its pod is not.
 """
 
 from __future__ import annotations
@@ -53,11 +54,14 @@ class Leads:
         self._look = next((one for one in looks if one.occasion is Occasion.TRIGGER), None)
         self._pods = pods_of(seen, changes)
 
-    def whose(self, one: Connection) -> Whose:
-        """Whose a connection is that was open at t = 0."""
+    def whose(self, one: Connection, responders: Sequence[str]) -> Whose:
+        """Whose a connection is that was open at t = 0 and on which these answered."""
         around = self._around
+        named = [uid for by in responders if (uid := around.pod_before(by)) is not None]
+        if named and len(responders) > 1:
+            return Whose()  # a proxy's, before the pods: where it led at t = 0 is not told
         for by, uid in (
-            (KnownBy.HEADER, around.pod_before(one.responder)),
+            (KnownBy.HEADER, named[0] if named else None),
             (KnownBy.ONLY_ENDPOINT, only_endpoint(self._before, one.opened_ns)),
             (KnownBy.CONNTRACK, led_to("tcp", one.local, self._look, self._pods)),
         ):

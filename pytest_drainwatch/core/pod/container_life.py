@@ -78,8 +78,13 @@ class Life:
         return [o for o in self.record.events if o.data.get("container") in (None, self.container)]
 
 
-def pod_records(seen: Iterable[Observation]) -> dict[str, PodRecord]:
-    """What the recording holds, by pod UID; a recording of many flows is gone through once."""
+def pod_records(
+    seen: Iterable[Observation], alive: Mapping[str, int] | None = None
+) -> dict[str, PodRecord]:
+    """What the recording holds, by pod UID; a recording of many flows is gone through once.
+
+    ``alive``: when the last request over HTTP was sent that a pod answered.
+    """
     found: dict[str, PodRecord] = {}
 
     def of(uid: str) -> PodRecord:
@@ -99,6 +104,9 @@ def pod_records(seen: Iterable[Observation]) -> dict[str, PodRecord]:
             of(o.subject).events.append(o)
         elif o.event is Event.LOG_ENDED:
             of(o.subject).log_ended = o.data
+    for uid, sent_ns in (alive or {}).items():
+        served = of(uid).served_ns
+        served[""] = max(sent_ns, served.get("", sent_ns))
     return found
 
 

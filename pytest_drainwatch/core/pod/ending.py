@@ -74,7 +74,8 @@ class Facts:
     where the log is complete and holds no such line. ``before_deletion``: whether it
     ended before its pod's deletion, or without one. ``by_trigger``: whether it is the one that
     the trial killed past the API, and nobody else had told it to end. ``logless``: it is a
-    workload of the user's, which tells nothing of signals.
+    workload of the user's, which tells nothing of signals. ``hook_over``: whether SIGTERM, which
+    follows the preStop hook, was due when it ended; None: that may be, or not.
     """
 
     ended: bool
@@ -86,6 +87,7 @@ class Facts:
     sigterm_logged: bool | None = None
     before_deletion: bool = False
     logless: bool = False
+    hook_over: bool | None = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,17 @@ TABLE = (
         EndedBy.UNKNOWN,
     ),
     Row("any other exit, SIGTERM in the log", lambda f: f.sigterm_logged is True, EndedBy.EXIT),
+    Row(
+        "any other exit before its hook was over, of a workload that tells nothing of signals",
+        lambda f: f.logless and not f.before_deletion and f.hook_over is False,
+        EndedBy.EXIT_BEFORE_SIGTERM,
+    ),
+    # The hook may be what ended it, as `nginx -s quit` does: then no signal was ever sent.
+    Row(
+        "any other exit while its hook may have run, of a workload that tells nothing of signals",
+        lambda f: f.logless and not f.before_deletion and f.hook_over is None,
+        EndedBy.UNKNOWN,
+    ),
     Row(
         "any other exit after the deletion, of a workload that tells nothing of signals",
         lambda f: f.logless and not f.before_deletion,

@@ -6,14 +6,42 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Interval
-from pytest_drainwatch.core.jsonvalue import integer_or_none, number
-from pytest_drainwatch.core.observation import Observation
-from pytest_drainwatch.core.pod import ending
+from pytest_drainwatch.core.jsonvalue import integer_or_none, number, objects
+from pytest_drainwatch.core.observation import Event, Observation
+from pytest_drainwatch.core.pod import ending, kubelet
 from pytest_drainwatch.core.pod.deletion import Deletion
 from pytest_drainwatch.core.pod.ending import PreStopOutcome
 
+HOOK, STOP_SIGNAL = "pre_stop", "stop_signal"
 NOT_SAID = object()
 NO_TIME = Interval.point(0)
+
+
+def containers_of(seen: Iterable[Observation]) -> Mapping[str, Mapping[str, object]] | None:
+    """The containers of the pods of a workload of the user's by name: each has its own hook.
+
+    None: the scenario's is that of the only container.
+    """
+    found = next((o for o in seen if o.event is Event.WORKLOAD_FOUND), None)
+    pod = found.data.get("pod") if found is not None else None
+    if not isinstance(pod, Mapping):
+        return None
+    return {str(each.get("name")): each for each in objects(pod.get("containers"))}
+
+
+def config_of(
+    container: str,
+    config: Mapping[str, object],
+    containers: Mapping[str, Mapping[str, object]] | None,
+) -> Mapping[str, object]:
+    """The configuration with the hook and stop signal of that container; of one that the workload
+    does not name, which somebody put beside it, the hook is not known.
+    """
+    if containers is None:
+        return config
+    mine = containers.get(container)
+    own = {} if mine is None else {name: mine.get(name) for name in (HOOK, STOP_SIGNAL)}
+    return {**{name: value for name, value in config.items() if name != HOOK}, **own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +61,13 @@ class PreStopRun:
     @property
     def asked(self) -> Mapping[str, object] | None:
         """The hook as it stands in the scenario."""
-        hook = self.config.get("pre_stop")
+        hook = self.config.get(HOOK)
         return hook if isinstance(hook, Mapping) else None
 
     @property
     def without(self) -> bool:
         """Whether the recording says that there is no hook; an older one may not say."""
-        return self.config.get("pre_stop", NOT_SAID) is None
+        return self.config.get(HOOK, NOT_SAID) is None
 
     @property
     def until_sigterm(self) -> Interval | None:
@@ -83,6 +111,22 @@ class PreStopRun:
             most = min(most, max(0, self.until_sigterm.hi))
         # One that had less time than it takes went wrong somehow, no matter how soon.
         return Interval(least if least <= most else 0, most)
+
+    def over(self, ended: Interval | None) -> bool | None:
+        """Whether SIGTERM was due when the container ended; None: that may be, or not.
+
+        A sleep ends no container. Another hook may: `nginx -s quit` does.
+        """
+        if self.without:
+            return True
+        deletion, grace_s = self.deletion.at, self.deletion.grace_s
+        if deletion is None or grace_s is None or ended is None:
+            return None
+        ran = self.ran(grace_s)
+        if self._sleep_ns is not None:
+            return ended.hi >= deletion.lo + kubelet.sigterm_after(grace_s, ran.lo)
+        cut_off = ended.lo >= deletion.hi + kubelet.sigterm_after(grace_s, ran.hi)
+        return True if cut_off else None
 
     def waited(self) -> Interval | None:
         """From its beginning to SIGTERM in the log."""

@@ -16,7 +16,12 @@ from pytest_drainwatch.core.pod import ending, kubelet
 from pytest_drainwatch.core.pod.container_life import Life, lives, pod_records
 from pytest_drainwatch.core.pod.deletion import Deletion
 from pytest_drainwatch.core.pod.ending import EndedBy, KillTime
-from pytest_drainwatch.core.pod.pre_stop import PreStopRun
+from pytest_drainwatch.core.pod.pre_stop import (
+    STOP_SIGNAL,
+    PreStopRun,
+    config_of,
+    containers_of,
+)
 from pytest_drainwatch.core.start import Start
 from pytest_drainwatch.core.transitions import Transition
 
@@ -24,6 +29,8 @@ SIGKILL_CODE, SIGKILL = 137, 9
 SIGTERM_CODE, SIGTERM = 143, 15
 # The kubelet writes this, with exit code 137, for a container that it could not find.
 NOT_FOUND = "ContainerStatusUnknown"
+# Ends of a workload of the user's before which its stop signal was sent.
+AFTER_SIGNAL = frozenset({EndedBy.EXIT, EndedBy.SIGKILL_AT_GRACE})
 
 
 def pod_ends(
@@ -32,14 +39,24 @@ def pod_ends(
     start: Start,
     clocks: Mapping[str, clock.Clock],
     config: Mapping[str, object],
+    alive: Mapping[str, int],
 ) -> tuple[PodEnd, ...]:
-    """Each container of the target pods, and any other that ended or was told to."""
+    """Each container of the target pods, and any other that ended or was told to.
+
+    ``alive``: by pod uid, when the last HTTP request was sent that it answered.
+    """
     if start.control:
         return ()  # nobody was told to end
-    blind = Blind.of(seen, start.t0_ns)
+    blind, containers = Blind.of(seen, start.t0_ns), containers_of(seen)
     judged = (
-        _Judge(life, Deletion.of(life, changes, start, blind), start, clocks, config)
-        for life in lives(pod_records(seen), changes)
+        _Judge(
+            life,
+            Deletion.of(life, changes, start, blind),
+            start,
+            clocks,
+            config_of(life.container, config, containers),
+        )
+        for life in lives(pod_records(seen, alive), changes)
     )
     ends = [judge.report() for judge in judged if judge.matters]
     return tuple(sorted(ends, key=lambda e: (e.role is not Role.TARGET, e.pod, e.container)))
@@ -79,10 +96,16 @@ class _Judge:
                 sigterm_logged=life.log.has_sigterm,
                 before_deletion=pod.at is None,
                 logless=self._is_attached,
+                hook_over=self._hook.over(ended),
             )
         )
         term = life.log.first(Event.SIGTERM_RECEIVED)
         said: Mapping[str, object] = term.data if term else {}
+        stop = self._stop_signal(verdict)
+        if stop and ended:  # the verdict says that this came first
+            ended = Interval(max(ended.lo, stop.lo), ended.hi)
+        # What its image says the API does not tell.
+        by_sigterm = stop if self.config.get(STOP_SIGNAL) == "SIGTERM" else None
         return PodEnd(
             pod=life.pod,
             pod_uid=life.record.uid,
@@ -95,7 +118,8 @@ class _Judge:
             reason=_text(life.state.get("reason")),
             deletion_grace_period_s=pod.graces_s[-1] if pod.graces_s else None,
             deletion_ns=_since(pod.at, t0_ns),
-            sigterm_ns=_since(self._sigterm() or self._sigterm_bounds(), t0_ns),
+            sigterm_ns=_since(self._sigterm() or by_sigterm, t0_ns),
+            stop_signal_ns=_since(stop, t0_ns),
             expected_kill_ns=_since(expected, t0_ns),
             ended_ns=_since(ended, t0_ns),
             pre_stop=self._hook.outcome,
@@ -118,13 +142,13 @@ class _Judge:
         """Whether it is a workload of the user's: no probe runs in it."""
         return isinstance(self.config.get("attached"), Mapping)
 
-    def _sigterm_bounds(self) -> Interval | None:
+    def _stop_signal(self, verdict: EndedBy) -> Interval | None:
         """Of a workload that tells nothing: after the deletion and its hook, before its end.
 
-        None: it was not seen to end, or it ended before any SIGTERM can have come.
+        None: it was not seen to end, or it may have ended before any signal.
         """
         deletion, grace_s, ended_ns = self.pod.at, self.pod.grace_s, self.life.ended_ns
-        if not self._is_attached:
+        if not self._is_attached or verdict not in AFTER_SIGNAL:
             return None
         if deletion is None or grace_s is None or ended_ns is None:
             return None
@@ -268,6 +292,11 @@ class _Judge:
                 yield "that exit code is the one of a death by SIGTERM"
             if ended is None:
                 yield "it had ended when its pod was first seen: nothing tells when"
+            if self._is_attached and self.pod.at and killed is False:
+                over = self._hook.over(ended)
+                if over is not True:
+                    may = "ended" if over is False else "may have ended"
+                    yield f"it {may} before its preStop hook was over, and so before any SIGTERM"
         yield {
             True: "SIGTERM is in its log",
             False: "its log is complete and holds no SIGTERM: PID 1 did not pass it on"

@@ -108,9 +108,10 @@ def figures(
         for name in (*Metric, OwnMetric.NEW_TCP_FAILING, OwnMetric.NEW_UDP_FAILING)
     ]
     flows = [
-        _tally(tally, baseline, run) for tally in Tally if tally != Tally.NEW_CONNECTIONS_FAILED
+        _tally(tally, baseline, run)
+        for tally in (Tally.TARGET_FLOWS_LOST, Tally.BYSTANDER_FLOWS_LOST)
     ]
-    return [*flows, *new_ones, *durations]
+    return [*flows, *new_ones, *_requests(baseline, run), *durations]
 
 
 def _new_connections(baseline: Sequence[Repeat], run: Sequence[Repeat]) -> list[Figure]:
@@ -119,14 +120,36 @@ def _new_connections(baseline: Sequence[Repeat], run: Sequence[Repeat]) -> list[
     """
     number = _tally(Tally.NEW_CONNECTIONS_FAILED, baseline, run)
     time = replace(_duration(OwnMetric.NEW_FAILED, baseline, run), together=number.together)
-    triggers = {str(each.conditions.get("config.trigger")) for each in (*baseline, *run)}
-    if left := sorted(triggers & _NOBODY_LEFT):
-        why = f"after {' or '.join(left)} nobody is left to serve, so they fail until the end"
+    if why := _nobody_left(baseline, run):
         return [replace(each, shown_only=why, together=None) for each in (number, time)]
     if time.measured:
         why = f"{OwnMetric.NEW_FAILED} is judged instead"
         number = replace(number, shown_only=why, together=None)
     return [number, time]
+
+
+def _requests(baseline: Sequence[Repeat], run: Sequence[Repeat]) -> list[Figure]:
+    """How many HTTP requests failed, asked of each scenario alone; they come as often throughout.
+
+    One that fails lasts no time, so for how long they failed says less, and is shown. Nothing of
+    runs that asked nothing.
+    """
+    if not any(Tally.HTTP_REQUESTS_FAILED in each.tallies for each in (*baseline, *run)):
+        return []
+    number = replace(_tally(Tally.HTTP_REQUESTS_FAILED, baseline, run), together=None)
+    why = _nobody_left(baseline, run)
+    number = replace(number, shown_only=why) if why else number
+    judged = f"{Tally.HTTP_REQUESTS_FAILED} is judged instead"
+    return [number, _duration(OwnMetric.HTTP_FAILING, baseline, run, why or judged)]
+
+
+def _nobody_left(baseline: Sequence[Repeat], run: Sequence[Repeat]) -> str | None:
+    """Why it is no wonder that new connections and requests fail; None: it is one."""
+    triggers = {str(each.conditions.get("config.trigger")) for each in (*baseline, *run)}
+    left = sorted(triggers & _NOBODY_LEFT)
+    if not left:
+        return None
+    return f"after {' or '.join(left)} nobody is left to serve, so they fail until the end"
 
 
 def _tally(tally: Tally, baseline: Sequence[Repeat], run: Sequence[Repeat]) -> Figure:

@@ -52,6 +52,7 @@ class Tally(StrEnum):
     TARGET_FLOWS_LOST = "target_flows_lost"  # not drained, and not alive at the end
     BYSTANDER_FLOWS_LOST = "bystander_flows_lost"
     NEW_CONNECTIONS_FAILED = "new_connections_failed"  # of those tried since the trigger
+    HTTP_REQUESTS_FAILED = "http_requests_failed"  # of those since the trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

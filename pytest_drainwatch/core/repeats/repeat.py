@@ -13,6 +13,7 @@ from pytest_drainwatch.core.document import Environment, FlowReport, NodeFacts, 
 from pytest_drainwatch.core.flow.classify import Outcome, Role
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.http.document import Requests
+from pytest_drainwatch.core.http.fate import UNKNOWN
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.repeats.aggregate import Repeat
@@ -125,6 +126,7 @@ def tallies(report: Report) -> Mapping[Tally, Interval | None]:
         Tally.TARGET_FLOWS_LOST: _lost(trial.flows, Role.TARGET),
         Tally.BYSTANDER_FLOWS_LOST: _lost(trial.flows, Role.BYSTANDER),
         Tally.NEW_CONNECTIONS_FAILED: _failed(trial.new_connections),
+        **(_requests_failed(trial.requests) if trial.requests is not None else {}),
     }
 
 
@@ -168,17 +170,26 @@ def requests_failing(requests: Requests | None) -> Mapping[OwnMetric, Reading | 
     """From the first HTTP request that failed to the last one, if any were made."""
     if requests is None:
         return {}
-    windows = [kind.failing for kind in requests.kinds if kind.failing is not None]
-    if windows:
-        begins, ends = [w.first_ns for w in windows], [w.last_ns for w in windows]
-        first = Interval(min(lo for lo, _ in begins), min(hi for _, hi in begins))
-        last = Interval(max(lo for lo, _ in ends), max(hi for _, hi in ends))
-        one = sum(w.failures for w in windows) == 1
-        return {OwnMetric.HTTP_FAILING: Reading.of(Interval.point(0) if one else last - first)}
-    attempts = sum(kind.attempts for kind in requests.kinds)
-    unknown = sum(kind.not_judged for kind in requests.kinds)
-    surely_none = attempts and not unknown and requests.lost == 0
-    return {OwnMetric.HTTP_FAILING: Reading.of(Interval.point(0)) if surely_none else None}
+    kinds = requests.kinds
+    windows = [kind.failing for kind in kinds if kind.failing is not None]
+    unknown = any(kind.not_judged for kind in kinds) or requests.lost != 0
+    if not windows:
+        surely_none = any(kind.attempts for kind in kinds) and not unknown
+        return {OwnMetric.HTTP_FAILING: Reading.of(Interval.point(0)) if surely_none else None}
+    begins, ends = [w.first_ns for w in windows], [w.last_ns for w in windows]
+    failures = sum(w.failures for w in windows)
+    if unknown:  # those of kinds without a window stand in the list alone
+        if requests.not_served_left_out:
+            return {OwnMetric.HTTP_FAILING: None}
+        stretches = [one.at_ns for one in requests.not_served if one.fate in UNKNOWN]
+        begins = [*begins, *((lo, begins[0][1]) for lo, _ in stretches)]
+        ends = [*ends, *((ends[0][0], hi) for _, hi in stretches)]
+    first = Interval(min(lo for lo, _ in begins), min(hi for _, hi in begins))
+    last = Interval(max(lo for lo, _ in ends), max(hi for _, hi in ends))
+    lasts = last - first
+    if failures == 1:
+        lasts = Interval(0, lasts.hi if unknown else 0)
+    return {OwnMetric.HTTP_FAILING: Reading.of(lasts)}
 
 
 def _apart(prober: NewConnections) -> Sequence[tuple[int | None, int, int]]:
@@ -218,6 +229,15 @@ def _failed(probers: Sequence[NewConnections]) -> Interval | None:
     return Interval(failed, failed + unknown) if tried else None
 
 
+def _requests_failed(requests: Requests) -> Mapping[Tally, Interval | None]:
+    if requests.lost is None:
+        return {Tally.HTTP_REQUESTS_FAILED: None}
+    failed = sum(kind.failed for kind in requests.kinds)
+    unknown = requests.lost + sum(kind.not_judged for kind in requests.kinds)
+    made = unknown + sum(kind.attempts for kind in requests.kinds)
+    return {Tally.HTTP_REQUESTS_FAILED: Interval(failed, failed + unknown) if made else None}
+
+
 def _failing(probers: Sequence[NewConnections]) -> Reading | None:
     """Of several, each at a node of its own, the longest."""
     lasts = [found for prober in probers if (found := _failing_at(prober)) is not None]
@@ -247,7 +267,7 @@ def _pooled(requests: Requests | None) -> Iterator[FlowFate]:
     for one in requests.connections if requests is not None else ():
         yield FlowFate(
             id=one.lane,
-            group=f"{one.role or 'unanswered'} http",
+            group=f"{one.role or 'unknown'} http",
             outcome=str(one.outcome),
             mechanism=str(one.how),
         )

@@ -11,7 +11,7 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Bounds
 from pytest_drainwatch.core.repeats.columns import Column, TrialRow
 from pytest_drainwatch.core.repeats.metrics import Metric, OwnMetric, Reading, Tally
-from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.scenario import App, Flows, Scenario, Service, ViaNode
 
 _ENVIRONMENT = (
     "kubernetes_version",
@@ -27,7 +27,12 @@ _ENVIRONMENT = (
     "python_version",
     "wall_clock_start",
 )
-
+# A report names some settings only where they are asked for.
+_UNUSUAL = Scenario(
+    app=App(spread_over_nodes=True),
+    flows=Flows(probe_each_node=True),
+    service=Service(via_node=ViaNode.TARGET_NODE),
+)
 
 _METRICS = {
     Metric.FIRST_TCP: "from t = 0 to the end of the first TCP flow of a target",
@@ -42,11 +47,11 @@ _METRICS = {
     Metric.SIGTERM: "from t = 0 to SIGTERM in the probe",
     Metric.SIGTERM_TO_READY_FALSE: "from SIGTERM until the endpoint was not ready",
     Metric.SIGTERM_TO_REMOVED: "from SIGTERM until the endpoint was gone",
-    OwnMetric.NEW_TCP_FAILING: "from the first new TCP connection that failed to the last one; "
-    "0: surely none did",
+    OwnMetric.NEW_TCP_FAILING: "from the first new TCP connection that failed to the last one, of "
+    "several nodes the longest; 0: surely none did",
     OwnMetric.NEW_UDP_FAILING: "the same of new UDP ports",
     OwnMetric.NEW_FAILED: "for how long new connections failed: each that did stands for the time "
-    "until the next was due; TCP and UDP added up",
+    "until the next was due; TCP, UDP and nodes added up",
     OwnMetric.HTTP_FAILING: "from the first HTTP request that failed to the last one; 0: surely "
     "none did",
 }
@@ -54,6 +59,8 @@ _TALLIES = {
     Tally.TARGET_FLOWS_LOST: "flows of targets neither drained nor alive at the end, surely",
     Tally.BYSTANDER_FLOWS_LOST: "the same of the other replicas' flows; empty: there were none",
     Tally.NEW_CONNECTIONS_FAILED: "new connections since t = 0 that failed, surely",
+    Tally.HTTP_REQUESTS_FAILED: "HTTP requests since t = 0 that failed, surely; empty: none were "
+    "made",
 }
 
 
@@ -215,7 +222,7 @@ TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
             meaning="as in report.json; empty: none was asked for, or the report does not say",
             value=_config(name),
         )
-        for name in Scenario().config()
+        for name in _UNUSUAL.config()
     ),
     *(column for metric in (*Metric, *OwnMetric) for column in _metric(metric)),
     *(column for tally in Tally for column in _tally(tally)),

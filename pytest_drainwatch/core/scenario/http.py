@@ -124,6 +124,7 @@ class Http:
         return {
             "path": self.path.partition("?")[0],
             "method": self.method,
+            "host": self.host,
             "header_names": sorted({name for name, _ in self.pairs}),
             "expect_status": self.expect_status,
             "keepalive_lanes": self.keepalive,

@@ -73,6 +73,14 @@ class Service:
                 "reached in the client's own node; expected access 'nodeport'"
             )
 
+        local = self.external_traffic_policy is TrafficPolicy.LOCAL
+        if local and self.via_node is ViaNode.OTHER_NODE:
+            raise ScenarioError(
+                "via_node is 'other-node' and external_traffic_policy 'Local': a node leads to its "
+                "own pods alone, so no flow would lead to the one that is terminated; expected "
+                "via_node 'target-node', or the policy 'Cluster'"
+            )
+
     def unusual(self) -> dict[str, object]:
         """What a report says of it only where it is asked for."""
         return {} if self.via_node is ViaNode.ANY else {"via_node": str(self.via_node)}

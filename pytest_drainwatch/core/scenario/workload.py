@@ -205,8 +205,10 @@ def named_protocol(
     """The protocol that a text names: ``tcp``, ``udp``, ``http`` or ``http:/path``."""
     name, _, path = text.partition(":")
     if name not in PROTOCOLS or (path and name != "http"):
+        # Its first word and no more: a URL may hold a password or a token.
+        shown = re.sub(r"(?s)[^A-Za-z0-9_-].*", "…", text)
         raise ScenarioError(
-            f"protocol is {text!r}, expected one of: {', '.join(PROTOCOLS)}, http:/path"
+            f"protocol is {shown!r}, expected one of: {', '.join(PROTOCOLS)}, http:/path"
         )
     if name == "http":
         if send is not None or expect is not None:

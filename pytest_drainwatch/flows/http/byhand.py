@@ -13,8 +13,6 @@ from pytest_drainwatch.core.observation import Observation
 from pytest_drainwatch.core.probing.pieces import Surroundings
 from pytest_drainwatch.core.stall import stalls_of
 
-SCHEME = "http://"
-
 
 class BadUrl(ValueError):
     """What was given is no URL that can be asked; says what was expected."""
@@ -31,6 +29,11 @@ def add_options(client: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--identity-header", metavar="NAME", help="the header that names who answers"
     )
+
+
+def is_url(host: str) -> bool:
+    """Whether that is a URL, of whatever scheme, and no name or address."""
+    return "://" in host
 
 
 def host_of(url: str) -> str:
@@ -94,14 +97,15 @@ def _seconds(at: Bounds | None) -> str:
 
 
 def _parts(url: str) -> tuple[str, int, str]:
+    shown = url.partition("?")[0]  # a query may be a secret, and so is who a user is
+    if "@" in shown.partition("//")[2].partition("/")[0]:
+        raise BadUrl("a URL with a user; expected http://HOST:PORT/path without one")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 80
     except ValueError as error:
-        raise BadUrl(f"{url!r}: {error}; expected http://HOST:PORT/path") from None
-    if parts.username is not None:  # which is not repeated: it may be on a screen for long
-        raise BadUrl("a URL with a user; expected http://HOST:PORT/path without one")
+        raise BadUrl(f"{shown!r}: {error}; expected http://HOST:PORT/path") from None
     if parts.scheme != "http" or not host:
-        raise BadUrl(f"{url!r}; expected http://HOST:PORT/path, without TLS")
+        raise BadUrl(f"{shown!r}; expected http://HOST:PORT/path, without TLS")
     path = parts.path or "/"
     return host, port, f"{path}?{parts.query}" if parts.query else path

@@ -215,7 +215,7 @@ class Connection:
                 self._end(over, lo_ns, hi_ns, errno_name(data.errno))
             else:
                 if self.request is not None:
-                    self._take(data, hi_ns)
+                    self._take(data, lo_ns, hi_ns)
                 elif data:
                     self.unasked = True  # some servers say why they close, though nobody asked
                 if not data and self.over is None:
@@ -223,7 +223,7 @@ class Connection:
         if self.unasked and self.over is None and self.request is None and not self._pulled:
             self.close()
 
-    def _take(self, data: bytes, at_ns: int) -> None:
+    def _take(self, data: bytes, lo_ns: int, at_ns: int) -> None:
         request = self.request
         assert request is not None
         request.received += len(data)
@@ -237,12 +237,14 @@ class Connection:
             return
         request.status = response.status
         request.said_close = self.said_close = response.said_close
+        request.by_fin = response.by_fin
         request.responder = self.responder = response.identity
         self.answered += 1
         reusable = response.reusable and not response.said_close
         if not reusable:
             # Before its owner hears of the end: it is not to be pooled.
-            self._retire(at_ns, Over.CLIENT if data else Over.FIN)
+            over, since_ns = (Over.CLIENT, at_ns) if data else (Over.FIN, lo_ns)
+            self._retire(at_ns, over, since_ns)
         self._finish(Ending.RESPONSE, at_ns)
         if not reusable:
             self._owner.closed(self)
@@ -308,8 +310,8 @@ class Connection:
         self.request = None
         self._owner.closed(self)
 
-    def _retire(self, at_ns: int, over: Over = Over.CLIENT) -> None:
-        self.over, self.over_ns = over, (at_ns, at_ns)
+    def _retire(self, at_ns: int, over: Over = Over.CLIENT, lo_ns: int | None = None) -> None:
+        self.over, self.over_ns = over, (at_ns if lo_ns is None else lo_ns, at_ns)
         self._release()
 
     def _release(self) -> None:

@@ -54,24 +54,21 @@ class Lane:
         self.pooled: Connection | None = None
         self._host = host
         self._lost = Pool.EMPTY  # what became of the pooled connection, if it is gone
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Request] = deque()  # to be booked in this order
+        self.waiting = 0  # requests under way
         self._live: set[Connection] = set()
         self._runs = Runs(self.name, kind, host.record)
         self._connections = 0
-
-    @property
-    def waiting(self) -> int:
-        """Requests under way."""
-        return sum(request.ended is None for request in self._waiting)
 
     def ask(self, slot: int, path: str, patience_ns: int, *, opening: bool = False) -> Request:
         """Make the request of a slot, now."""
         close = self.kind is LaneKind.NEW
         request = Request(slot, monotonic_ns(), path, close=close, opening=opening)
         self._waiting.append(request)
+        self.waiting += 1
         if not opening:
             self.requests += 1
-        if len(self._waiting) > self._host.config.open_per_lane:
+        if self.waiting > self._host.config.open_per_lane:
             request.errno = "EAGAIN"  # our own bound on what may wait
             request.end(Ending.CLIENT_LIMIT, monotonic_ns())
             self._note(request)
@@ -162,6 +159,7 @@ class Lane:
 
     def _note(self, request: Request) -> None:
         assert request.ended is not None
+        self.waiting -= 1
         what = fate(
             request.ended,
             pool=request.pool,

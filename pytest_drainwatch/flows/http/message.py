@@ -23,13 +23,15 @@ class Response:
     """All of a response has been read.
 
     ``reusable``: the connection can carry another request; ``identity`` is None where the
-    header was not there.
+    header was not there. ``by_fin``: it had no length, so nothing but a FIN could end it, and
+    one that was cut looks the same (RFC 9112, section 8).
     """
 
     status: int
     said_close: bool
     identity: str | None
     reusable: bool
+    by_fin: bool = False
 
 
 class NotHttp(Exception):
@@ -105,6 +107,7 @@ class Exchanges:
             or (head.http_version < b"1.1" and b"keep-alive" not in said),
             identity=None if identity is None else clean(identity),
             reusable=reusable,
+            by_fin=over,
         )
 
 

@@ -16,6 +16,7 @@ class Request:
 
     __slots__ = (
         "begun_ns",
+        "by_fin",
         "close",
         "connection",
         "dialled",
@@ -48,7 +49,7 @@ class Request:
         self.ended: Ending | None = None
         self.took_ns = 0
         self.status: int | None = None
-        self.said_close = False
+        self.said_close = self.by_fin = False
         self.responder: str | None = None
         self.errno: str | None = None
         self.timer: TimerHandle | None = None

@@ -30,6 +30,7 @@ class Asked:
     said_close: bool = False
     written: bool = True
     received: bool = False
+    by_fin: bool = False
     opening: bool = False
     period_ms: float = PERIOD_MS
 
@@ -90,6 +91,7 @@ def run(lane: str, kind: LaneKind, one: Asked) -> Observation:
         "pool": None if one.pool is Pool.EMPTY else str(one.pool),
         "written": None if one.written else False,
         "received": one.received or None,
+        "by_fin": one.by_fin or None,
         "said_close": one.said_close or None,
         "responder": one.by,
         "errno": one.errno,

@@ -173,7 +173,7 @@ def test_what_became_of_a_connection(
 ) -> None:
     outstanding, said = more.get("outstanding", False), more.get("said_close", False)
     ended = end("keepalive-00", over, 2000, by=POD, outstanding=outstanding, said_close=said)
-    lane = Lane(asked=[BEFORE], ends=[ended])
+    lane = Lane(asked=[BEFORE, Asked(ms=1000)], ends=[ended])
     (found,) = judged(lane).connections
     assert (found.outcome, found.how, found.role) == (outcome, how, Role.TARGET)
     assert (found.ended_ns is None) == (over is Over.OPEN)
@@ -396,3 +396,83 @@ def test_nothing_is_counted_twice_or_lost(
         if kind.failure_rate is not None and kind.attempts:
             share = kind.failed / (kind.attempts + kind.not_judged)
             assert kind.failure_rate.low <= share <= kind.failure_rate.high
+
+
+def test_an_open_connection_on_which_nothing_was_heard_is_no_survivor() -> None:
+    """A black hole's connections are open too: only an answer since t = 0 tells that it lives."""
+    heard = Asked(ms=1000)
+    silent = Asked(ms=1000, ended=Ending.UNFINISHED, took_ms=2000)
+    for asked, outstanding, outcome, how in (
+        ([BEFORE, heard], False, Outcome.SURVIVED, How.NONE),
+        ([BEFORE, heard, silent], True, Outcome.NOT_MEASURED, How.UNHEARD),
+        ([BEFORE], False, Outcome.NOT_MEASURED, How.UNHEARD),
+    ):
+        ends = [end("keepalive-00", Over.OPEN, 3000, by=POD, outstanding=outstanding)]
+        (found,) = judged(Lane(asked=asked, ends=ends)).connections
+        assert (found.outcome, found.how) == (outcome, how)
+
+
+def test_a_connection_that_we_gave_up_on_while_we_could_not_look_is_not_measured() -> None:
+    asked = [BEFORE, Asked(ms=1000, ended=Ending.TIMEOUT, took_ms=5000)]
+    ends = [end("keepalive-00", Over.CLIENT, 6000, outstanding=True)]
+    (found,) = judged(Lane(asked=asked, ends=ends), also=[stalled(2000, 5000)]).connections
+    assert (found.outcome, found.how) == (Outcome.NOT_MEASURED, How.CLIENT_STALL)
+    # Of a request that the recording lacks nobody knows why we closed its connection.
+    (lost,) = judged(Lane(asked=[BEFORE], ends=ends)).connections
+    assert (lost.outcome, lost.how) == (Outcome.NOT_MEASURED, How.CLIENT)
+
+
+def test_a_connection_that_several_pods_answer_is_a_proxys() -> None:
+    """A proxy picks a pod for each request: the connection leads to none of them."""
+    before, since = Asked(ms=-5000, count=40, by=POD), Asked(ms=1000, count=40, by=NEXT)
+    ends = [end("keepalive-00", Over.OPEN, 50_000, by=NEXT)]
+    moved = judged(Lane(asked=[before, since], ends=ends), also=[s.pod(NEW, 500, name=NEXT)])
+    assert [(one.by, one.role, one.pod_uid) for one in moved.connections] == [(POD, None, None)]
+    assert any("a proxy is in the way" in note for note in moved.notes)
+    stays = Asked(ms=1000, count=40, by=POD)
+    kept = judged(
+        Lane(asked=[before, stays], ends=[end("keepalive-00", Over.OPEN, 50_000, by=POD)])
+    )
+    assert [(one.by, one.role) for one in kept.connections] == [(POD, Role.TARGET)]
+    assert not any("proxy" in note for note in kept.notes)
+
+
+def test_lost_requests_of_one_lane_are_not_made_up_for_by_another() -> None:
+    whole = [BEFORE, Asked(ms=0, count=50)]
+    more = Lane(name="keepalive-01", asked=whole, made=140)  # as if ten had been booked twice
+    assert judged(Lane(asked=whole, made=160), more).lost == 10
+
+
+def test_a_summary_that_lacks_a_lane_tells_of_no_number() -> None:
+    lanes = [Lane(asked=[BEFORE]), Lane(name="keepalive-01", asked=[BEFORE])]
+    seen = http(*lanes)
+    told = [o for o in seen if o.event is not Event.HTTP_SUMMARY]
+    (summary,) = [o for o in http(lanes[0]) if o.event is Event.HTTP_SUMMARY]
+    found = trial([*told, summary]).requests
+    assert found is not None
+    assert (found.lost, found.kinds[0].planned, found.kinds[0].failure_rate) == (None, None, None)
+
+
+def test_an_answer_that_only_a_fin_ends_may_have_been_cut() -> None:
+    bare = Asked(ms=0, count=10, by_fin=True, pool=Pool.EMPTY)
+    assert any(
+        "10 response(s) had no length" in note for note in one_kind(Lane(asked=[bare])).notes
+    )
+    framed = Asked(ms=0, count=10)
+    assert not any("no length" in note for note in one_kind(Lane(asked=[framed])).notes)
+
+
+def test_idle_connections_that_living_pods_close_are_a_habit_too() -> None:
+    """The first closes may come after the trigger, if the server waits longer than we settled."""
+    other = s.pod("uid-other", -6000, name="pod-other")
+    ends = [
+        end(f"idle-{n:02d}", Over.FIN, 900, opened_ms=-4100, answered=1, by=by)
+        for n, by in enumerate((POD, "pod-other", "pod-other"))
+    ]
+    lanes = [
+        Lane(name=f"idle-{n:02d}", asked=[Asked(ms=2000, pool=Pool.FIN)], ends=[one])
+        for n, one in enumerate(ends)
+    ]
+    assert any("keep-alive timeout" in note for note in judged(*lanes, also=[other]).notes)
+    alone = judged(lanes[0], also=[other])
+    assert not any("keep-alive timeout" in note for note in alone.notes)

@@ -145,6 +145,12 @@ def test_what_a_pod_opened_is_looked_for_on_its_own_node(
         assert f"dst={address} " in seen.conntrack.text, pod.spec.node_name
 
 
+def test_each_node_tells_in_a_log_of_its_own_how_it_started(cluster: EmbeddedCluster) -> None:
+    for index in range(2):
+        said = cluster.layout.of_node(index).log("node").read_text()
+        assert said.count("kubelet started") == 1, index
+
+
 def test_an_image_is_given_to_every_node(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     content = layer_bytes({"x": (b"x", 0o644)})
     layer = Layer(path=tmp_path / "layer", digest=hashlib.sha256(content).hexdigest())
@@ -173,11 +179,14 @@ def test_the_report_hears_how_this_differs(cluster: EmbeddedCluster) -> None:
     assert any(line.startswith("2 nodes on one machine") for line in cluster.facts().deviations)
 
 
-def test_a_component_that_dies_on_another_node_is_named_and_ends_the_cluster() -> None:
+@pytest.mark.parametrize("dies", ["kubelet", "node"])
+def test_a_component_that_dies_on_another_node_is_named_and_ends_the_cluster(dies: str) -> None:
     cluster = start_embedded(TWO, why="a test", log=print)
     nodes = [int(cluster.layout.of_node(index).node_pid.read_text()) for index in range(2)]
     assert any(cluster.name in path for path in cgroups())
-    victim = next(p for p, line in own_processes(nodes[1]).items() if "kubelet -" in line)
+    victim = nodes[1]  # its PID 1
+    if dies != "node":
+        victim = next(p for p, line in own_processes(nodes[1]).items() if "kubelet -" in line)
     cluster.check()
     os.kill(victim, signal.SIGKILL)
 
@@ -185,8 +194,10 @@ def test_a_component_that_dies_on_another_node_is_named_and_ends_the_cluster() -
         try:
             cluster.check()
         except ClusterError as error:
-            assert "kubelet was killed by signal 9" in str(error)  # noqa: PT017
-            assert str(cluster.layout.of_node(1).log("kubelet")) in str(error)  # noqa: PT017
+            said = str(error)
+            assert f"{dies} {'ended' if dies == 'node' else 'was killed by signal 9'}" in said
+            assert str(cluster.layout.of_node(1).log(dies)) in said
+            assert "(no log)" not in said
             return True
         return False
 

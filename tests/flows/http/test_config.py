@@ -86,6 +86,12 @@ def test_no_value_of_a_header_and_no_query_is_in_a_recordings_header() -> None:
     assert http.config()["header_names"] == ["X-Token"]
 
 
+def test_requests_to_another_virtual_host_are_another_condition() -> None:
+    """Else repeats of the two would be pooled, and runs compared as if they had asked alike."""
+    assert Http(host="shop.example").config() != Http(host="pay.example").config()
+    assert Http().config()["host"] is None
+
+
 def test_a_path_that_is_refused_is_shown_without_its_query() -> None:
     with pytest.raises(ScenarioError) as refused:
         Http(path=f"a?{SECRET}").check()

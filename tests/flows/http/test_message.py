@@ -55,7 +55,7 @@ def test_a_response_without_length_ends_with_the_connection() -> None:
     found = exchanges()
     assert found.receive(b"HTTP/1.1 200 OK\r\n\r\nso much") is None
     assert found.receive(b" and more") is None
-    assert found.receive(b"") == Response(200, False, None, False)
+    assert found.receive(b"") == Response(200, False, None, False, by_fin=True)
 
 
 @pytest.mark.parametrize("part", [b"", b"HTTP/1.1 20", OK, OK + b"\r\no"])
