@@ -63,7 +63,7 @@ def test_whom_a_text_means(what: str, kind: Controller | None, name: str) -> Non
         ("deployment/web", {"port": 0}, "port is 0"),
         ("deployment/web", {"port": 1.5}, "port is 1.5"),
         ("deployment/web", {"protocol": "quic"}, "protocol is 'quic', expected one of: tcp"),
-        ("deployment/web", {"protocol": "tcp:/x"}, "protocol is 'tcp:/x'"),
+        ("deployment/web", {"protocol": "tcp:/x"}, "protocol is 'tcp…', expected one of"),
         ("deployment/web", {"protocol": "udp"}, "udp has nothing to send"),
         ("deployment/web", {"protocol": Tcp(expect="x")}, "expects an answer and sends nothing"),
         ("deployment/web", {"protocol": Tcp(send="x", expect="(")}, "no regular expression"),

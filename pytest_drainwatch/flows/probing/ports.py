@@ -12,13 +12,15 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from itertools import accumulate
 
 from pytest_drainwatch.flows.limits import port_range
 
 MOST_TRIES = 64  # ports in a row that somebody else holds
 # Whoever closes first holds its port for a minute (TIME_WAIT), so the client of a trial before
 # may have left a block of thousands: longer and longer leaps get over it.
-LEAPS = (64, 128, 256, 512, *[1024] * 63)  # once around 65,536
+LEAPS = (64, 128, 256, 512, *[1024] * 63)
+_BY_THEN = tuple(MOST_TRIES + total for total in accumulate(LEAPS))
 
 
 class SourcePorts:
@@ -29,15 +31,19 @@ class SourcePorts:
         self._known = found is not None
         self._low, high = found or (0, 0)
         self._count = high - self._low + 1
+        steps = [1] * min(MOST_TRIES, self._count)
+        # Once around at most.
+        steps += [
+            leap for leap, so_far in zip(LEAPS, _BY_THEN, strict=True) if so_far <= self._count
+        ]
+        self._steps = tuple(steps)
         # Not where the agent before this one began.
         self._next = int.from_bytes(os.urandom(4)) % self._count
         self._had = self._held = 0  # ports that were bound, and that somebody else had
 
     def bind(self, sock: socket.socket, address: str) -> None:
         """Bind to the next port that is free. Raises :class:`OSError` if none is."""
-        steps = [1] * min(MOST_TRIES, self._count)
-        steps += LEAPS if self._count > MOST_TRIES else ()
-        for left, step in zip(reversed(range(len(steps))), steps, strict=True):
+        for left, step in zip(reversed(range(len(self._steps))), self._steps, strict=True):
             port = self._low + self._next
             try:
                 sock.bind((address, port))
