@@ -12,7 +12,7 @@ pytest_plugins = ["pytester"]
 
 # Examples differ from run to run, so that many short runs see as many as a long one; and no
 # test asserts how fast it is. `make test-all` is thorough: --hypothesis-profile=thorough.
-settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("thorough", max_examples=1000, deadline=None)
 settings.load_profile("quick")
 

@@ -112,7 +112,14 @@ def test_scaled_to_zero_in_a_given_namespace(
     until_only(admin, team, before)
 
 
-@pytest.mark.parametrize("controller", list(Controller))
+@pytest.mark.parametrize(
+    "controller",
+    [
+        Controller.DEPLOYMENT,
+        pytest.param(Controller.STATEFUL_SET, marks=pytest.mark.slow),
+        pytest.param(Controller.DAEMON_SET, marks=pytest.mark.slow),
+    ],
+)
 def test_whatever_controls_the_pods_is_taken_and_removed(
     controller: Controller, dw_cluster: Cluster, admin: Api, tmp_path: Path
 ) -> None:

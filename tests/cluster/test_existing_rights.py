@@ -123,6 +123,7 @@ def test_each_right_that_is_missing_is_named_before_anything_is_created(
     ) in said
 
 
+@pytest.mark.slow  # those of a namespace of its own are not
 @pytest.mark.parametrize("right", REQUIRED_IN_TEAM, ids=lambda right: right.in_words("N"))
 def test_each_right_that_is_missing_in_a_given_namespace_is_named(
     right: Right, dw_cluster: Cluster, admin: Api, tmp_path: Path
