@@ -18,6 +18,7 @@ from pytest_drainwatch.core.scenario import (
     Workload,
 )
 from pytest_drainwatch.core.scenario.workload import PROTOCOLS, Protocol
+from pytest_drainwatch.flags import OF_ONE_TRIAL, add_flags, told_by
 from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.output import USAGE, fail
 from pytest_drainwatch.settings import from_environment, resolve
@@ -69,27 +70,16 @@ def register(commands: Any) -> None:
     http.add_argument("--identity-header", metavar="NAME", help="of answers: which pod gave them")
     for name in NUMBERS:
         http.add_argument(f"--{name}", type=int, metavar="N")
-    for option in OPTIONS:
-        if not option.pytest_only and option.name not in NOT_HERE:
-            parser.add_argument(
-                f"--{option.name}",
-                f"--dw-{option.name}",
-                dest=option.dest,
-                metavar=option.metavar,
-                help=option.help.replace("scenario's own, or ", ""),
-            )
+    add_flags(parser, (option for option in OF_ONE_TRIAL if option.name not in NOT_HERE))
     parser.set_defaults(run=_attach)
 
 
 def _attach(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.once import measure
 
-    def from_command_line(option: Option) -> object:
-        return getattr(arguments, option.dest, None)
-
     port = arguments.port
     try:
-        settings = resolve({"command line": from_command_line, "environment": _here})
+        settings = resolve({"command line": told_by(arguments), "environment": _here})
         asked = settings.apply(
             Scenario(
                 workload=Workload.attach(

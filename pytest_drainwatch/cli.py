@@ -24,7 +24,8 @@ from pytest_drainwatch.core.scenario import (
     Service,
     Trigger,
 )
-from pytest_drainwatch.options import OPTIONS, Option, OptionError
+from pytest_drainwatch.flags import OF_ONE_TRIAL, add_flags, told_by
+from pytest_drainwatch.options import OptionError
 from pytest_drainwatch.output import (
     CANNOT,
     CUT_OFF,
@@ -95,28 +96,15 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--access", choices=[str(a) for a in Access], default="nodeport")
     run.add_argument("--replicas", type=int, default=1, metavar="N")
     run.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
-    for option in OPTIONS:
-        if option.pytest_only:
-            continue
-        # The ancestor's flags have no prefix; both spellings mean the same.
-        run.add_argument(
-            f"--{option.name}",
-            f"--dw-{option.name}",
-            dest=option.dest,
-            metavar=option.metavar,
-            help=option.help.replace("scenario's own, or ", ""),
-        )
+    add_flags(run, OF_ONE_TRIAL)
     run.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch.once import measure
 
-    def from_command_line(option: Option) -> object:
-        return getattr(arguments, option.dest, None)
-
     try:
-        settings = resolve({"command line": from_command_line, "environment": from_environment})
+        settings = resolve({"command line": told_by(arguments), "environment": from_environment})
         asked = settings.apply(
             Scenario(
                 app=App(behavior=Behavior(arguments.drain_behavior), replicas=arguments.replicas),

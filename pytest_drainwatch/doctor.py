@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_drainwatch.flags import add_flags, told_by
 from pytest_drainwatch.options import OPTIONS, Option, OptionError
 from pytest_drainwatch.output import BROKEN, CANNOT, DONE, USAGE, fail, write
 from pytest_drainwatch.settings import Settings, from_environment, resolve
@@ -42,15 +43,8 @@ def register(subparsers: Any) -> None:
         help="run the control trials: nothing may be lost without a trigger, and every outcome "
         "must be told where it is known (about 2 minutes)",
     )
-    for option in OPTIONS:
-        if option.name in PLACE:
-            doctor.add_argument(
-                f"--{option.name}",
-                f"--dw-{option.name}",
-                dest=option.dest,
-                metavar=option.metavar,
-                help=f"with --trial: {option.help}",
-            )
+    where = (option for option in OPTIONS if option.name in PLACE)
+    add_flags(doctor, where, before="with --trial: ")
     doctor.set_defaults(run=_doctor)
 
 
@@ -133,7 +127,7 @@ def place(arguments: argparse.Namespace) -> Settings:
     def from_command_line(option: Option) -> object:
         if option.name == VERSION:
             return versions[0] if versions else None
-        return getattr(arguments, option.dest, None)
+        return told_by(arguments)(option)
 
     def from_outside(option: Option) -> object:
         return from_environment(option) if option.name in (*PLACE, VERSION) else None
