@@ -1,19 +1,14 @@
-"""Recorded requests and connections, and what is known of the requests inside a run.
-
-Of the first and the last request of a run the begin is known exactly; one between them was
-begun in a later slot than those before it, never before its slot's time, and later after it by
-no more than any request was.
-"""
+"""Recorded requests, connections, and the lanes that they were made on."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TypeVar
 
+from pytest_drainwatch.core.coded import CodedRun, Schedule
 from pytest_drainwatch.core.http.ending import Ending, LaneKind, Over, Pool
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, objects, text
@@ -54,7 +49,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(CodedRun):
     """``count`` requests of a lane, in the order of their slots, that went the same way.
 
     ``connection`` is the lane's number of the connection that they went over; None: one each,
@@ -75,18 +70,10 @@ class Run:
     errno: str | None
     connection: int | None
     opening: bool
-    first_slot: int
-    last_slot: int
-    count: int
-    first_ns: int
-    last_ns: int
     first_took_ns: int
     last_took_ns: int
     took_max_ns: int
     known_ns: int  # all of them had ended by then
-    slot_0_ns: int | None = None
-    period_ns: int = 0
-    late_ns: int = 0
 
     @classmethod
     def read(cls, seen: Observation, lanes: Mapping[str, Lane], late_ns: int | None) -> Self | None:
@@ -101,8 +88,6 @@ class Run:
         first_slot = integer(data.get("first_slot"), 0)
         known_ns = max(0, seen.at.hi - first_ns)
         took_max_ns = integer(data.get("took_max_ns"), known_ns)
-        lane = lanes.get(seen.subject)
-        on_grid = lane is not None and lane.period_ns is not None and late_ns is not None
         run = cls(
             lane=seen.subject,
             kind=kind,
@@ -126,31 +111,11 @@ class Run:
             last_took_ns=integer(data.get("last_took_ns"), took_max_ns),
             took_max_ns=took_max_ns,
             known_ns=max(seen.at.hi, first_ns),
-            slot_0_ns=lane.epoch_ns if lane is not None and on_grid else None,
-            period_ns=(lane.period_ns or 0) if lane is not None else 0,
-            late_ns=max(0, late_ns or 0),
+            schedule=_schedule(lanes.get(seen.subject), late_ns),
         )
         took = (run.first_took_ns, run.last_took_ns)
         ordered = run.first_ns <= run.last_ns and run.last_slot - run.first_slot >= count - 1
         return run if ordered and 0 <= min(took) <= max(took) <= took_max_ns else None
-
-    def begun_lo(self, k: int) -> int:
-        """Request ``k`` (from 0) was not begun before this."""
-        if k == self.count - 1:
-            return self.last_ns
-        if k == 0 or self.slot_0_ns is None:
-            return self.first_ns
-        due_ns = self.slot_0_ns + (self.first_slot + k) * self.period_ns
-        return min(self.last_ns, max(self.first_ns, due_ns))
-
-    def begun_hi(self, k: int) -> int:
-        """Request ``k`` was begun by then; never falls with ``k``."""
-        if k == 0:
-            return self.first_ns
-        if self.slot_0_ns is None or k == self.count - 1:
-            return self.last_ns
-        due_ns = self.slot_0_ns + (self.last_slot - (self.count - 1 - k)) * self.period_ns
-        return min(self.last_ns, max(self.first_ns, due_ns + self.late_ns))
 
     def over_hi(self, k: int) -> int:
         """How request ``k`` ended was known by then; never falls with ``k``."""
@@ -165,17 +130,11 @@ class Run:
         hi = self.last_ns + self.last_took_ns if alone else self.over_hi(end - 1)
         return Interval(lo, max(lo, hi))
 
-    def first_not_over(self, at_ns: int) -> int:
-        """All requests before this one were surely over before ``at_ns``."""
-        return bisect_left(range(self.count), at_ns, key=self.over_hi)
 
-    def first_begun_after(self, at_ns: int) -> int:
-        """This request and all later ones were surely begun after ``at_ns``."""
-        return bisect_right(range(self.count), at_ns, key=self.begun_lo)
-
-    def first_may_begin_after(self, at_ns: int) -> int:
-        """All requests before this one were surely begun by ``at_ns``."""
-        return bisect_right(range(self.count), at_ns, key=self.begun_hi)
+def _schedule(lane: Lane | None, late_ns: int | None) -> Schedule | None:
+    if lane is None or lane.epoch_ns is None or lane.period_ns is None or late_ns is None:
+        return None
+    return Schedule(epoch_ns=lane.epoch_ns, period_ns=lane.period_ns, late_ns=max(0, late_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,12 @@
-"""Recorded runs of attempts, and what is known of the ones inside a run.
-
-Of the first and the last attempt of a run the begin is known exactly. One between
-them was begun in a later slot than those before it, never before its slot's time and no
-later after it than any attempt; of its duration only bounds are known. Where the plan was
-sparse only each ``every``-th slot was tried, so they are at least so many slots apart.
-"""
+"""Recorded runs of attempts at new connections, and the probers that made them."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from pytest_drainwatch.core.coded import CodedRun, Schedule
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.jsonvalue import integer, integer_or_none, text
@@ -24,20 +18,7 @@ _RESULTS = {str(result): result for result in Result}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """When attempts are due, and by how much each was late at most."""
-
-    epoch_ns: int
-    period_ns: int
-    late_ns: int
-
-    def slot_ns(self, slot: int) -> int:
-        """The time of a slot."""
-        return self.epoch_ns + slot * self.period_ns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(CodedRun):
     """``count`` attempts in the order of their slots that went the same way.
 
     Their slots are at least ``every`` apart; more where some were missed.
@@ -46,16 +27,9 @@ class Run:
     result: Result
     responder: str  # the pod's uid; empty if nobody answered
     errno: str | None
-    every: int
-    first_slot: int
-    last_slot: int
-    count: int
-    first_ns: int
-    last_ns: int
     first_took_ns: int
     last_took_ns: int
     took_max_ns: int
-    schedule: Schedule | None
 
     @classmethod
     def read(cls, seen: Observation, schedule: Schedule | None) -> Self | None:
@@ -97,24 +71,6 @@ class Run:
             run if first_ns <= run.last_ns and 0 <= min(took) <= max(took) <= took_max_ns else None
         )
 
-    def begun_lo(self, k: int) -> int:
-        """Attempt ``k`` (from 0) was not begun before this."""
-        if k == self.count - 1:
-            return self.last_ns
-        if k == 0 or self.schedule is None:
-            return self.first_ns
-        due_ns = self.schedule.slot_ns(self.first_slot + k * self.every)
-        return min(self.last_ns, max(self.first_ns, due_ns))
-
-    def begun_hi(self, k: int) -> int:
-        """Attempt ``k`` was begun by then; never falls with ``k``."""
-        if k == 0:
-            return self.first_ns
-        if self.schedule is None or k == self.count - 1:
-            return self.last_ns
-        due_ns = self.schedule.slot_ns(self.last_slot - (self.count - 1 - k) * self.every)
-        return min(self.last_ns, max(self.first_ns, due_ns + self.schedule.late_ns))
-
     def over_hi(self, k: int) -> int:
         """The result of attempt ``k`` was known by then; never falls with ``k``."""
         return self.begun_hi(k) + (self.first_took_ns if k == 0 else self.took_max_ns)
@@ -123,18 +79,6 @@ class Run:
         """A stretch that holds the attempts from ``first`` up to ``end``, without that one."""
         lo = self.begun_lo(first)
         return Interval(lo, max(lo, self.over_hi(end - 1)))
-
-    def first_not_over(self, at_ns: int) -> int:
-        """All attempts before this one were surely over before ``at_ns``."""
-        return bisect_left(range(self.count), at_ns, key=self.over_hi)
-
-    def first_begun_after(self, at_ns: int) -> int:
-        """This attempt and all later ones were surely begun after ``at_ns``."""
-        return bisect_right(range(self.count), at_ns, key=self.begun_lo)
-
-    def first_not_begun(self, at_ns: int) -> int:
-        """All attempts before this one were surely begun before ``at_ns``."""
-        return bisect_left(range(self.count), at_ns, key=self.begun_hi)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
