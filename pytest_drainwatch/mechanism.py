@@ -1,13 +1,12 @@
 """Looks into the node's network at the moments that matter, beside the trial.
 
-A thread of its own, with low priority, follows the watch: what it sees there tells when
+A thread of its own follows the watch: what it sees there tells when
 to look. It is no part of the measurement: whatever goes wrong is recorded as a look's
 ``problem`` and never ends a trial.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,9 +19,8 @@ from pytest_drainwatch.core.jsonvalue import objects
 from pytest_drainwatch.core.mechanism import conntrack, rules
 from pytest_drainwatch.core.mechanism.occasion import AFTER_EXIT_S, Occasion
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.priority import run_soon
 
-# Of the threads and processes that look; flows must not wait for them.
-NICENESS = 10
 POLL_S = 0.1
 # How long a trial waits for a look when its programs hang. The flows' plan waits for the
 # trigger, so that waits less.
@@ -116,8 +114,7 @@ class Evidence:
             self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
-        with suppress(OSError):  # who may not, looks with the priority that it has
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        run_soon()
         try:
             self._asked.wait()
             if self._stop.is_set():

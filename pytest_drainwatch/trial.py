@@ -42,6 +42,7 @@ from pytest_drainwatch.measured import Trial
 from pytest_drainwatch.mechanism import Evidence
 from pytest_drainwatch.placement import Placement
 from pytest_drainwatch.preflight import TrialVoid, require
+from pytest_drainwatch.priority import running_soon
 from pytest_drainwatch.recorder import Recorder, RecorderError, write_atomic
 from pytest_drainwatch.rights.checking import allowed
 from pytest_drainwatch.room import room
@@ -216,7 +217,12 @@ def measure(held: Held) -> Trial:
     """Settle, trigger, observe, collect; then judge and write. The probe is spent after it."""
     stage, watch, agent = held.probe.stage, held.probe.watch, held.agent
     beside = Beside(stage)
-    with _evidence(held.probe) as evidence, _armed(held.probe) as armed, ExitStack() as turn:
+    with (
+        running_soon(),
+        _evidence(held.probe) as evidence,
+        _armed(held.probe) as armed,
+        ExitStack() as turn,
+    ):
         accepted = _terminate(held, armed, evidence, beside, turn)
         _observe(held, accepted, evidence, beside, turn)
         if armed.changed:
@@ -292,6 +298,7 @@ def _terminate(
             if waits := bool(DEPLOYMENTS.tickets()):
                 agent.plan(())  # nothing comes before our turn
             turn.enter_context(DEPLOYMENTS.turn(line, told_after_s=TURN_TOLD_AFTER_S))
+            turn.enter_context(stage.cluster.hasten())
         soonest_ns = time.monotonic_ns() + near_ns
         if waits or soonest_ns > trigger_ns + ON_TIME_NS:  # others had their turn, or share it
             plan(trigger_ns := max(trigger_ns, soonest_ns))

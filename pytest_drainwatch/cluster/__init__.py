@@ -13,6 +13,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -218,6 +219,10 @@ class Cluster(Protocol):
 
         In a cluster that is made for trials every one will do.
         """
+        ...
+
+    def hasten(self) -> AbstractContextManager[None]:
+        """While it holds, this cluster comes first on a machine that carries several of ours."""
         ...
 
     def check(self) -> None:

@@ -13,7 +13,7 @@ from pytest_drainwatch.flows.errors import ClientLimit
 
 RESERVED_DESCRIPTORS = 32
 NICE = -15
-REALTIME_PRIORITY = 1
+REALTIME_PRIORITY = 2  # above the threads that look on in the meantime: priority.py
 # A quarter of a core for each core there is: 250 us of CPU time for each send or attempt, with
 # the idle loop's wake-ups. That is what the guard is about, and agents take less: 18 % of a core
 # at 1000 a second, 4 % at 170 (bench/agent.py; more of one, an exchange, takes some 40 us, and of

@@ -15,6 +15,7 @@ from typing import Any
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.flows.config import AgentConfig, parse_plan
 from pytest_drainwatch.flows.fields import ConfigError
+from pytest_drainwatch.priority import run_soon
 
 STOP_TIMEOUT_S = 10.0
 STDERR_LINES = 20
@@ -231,6 +232,7 @@ class FlowAgent:
             self._process.stdin.flush()
 
     def _read_status(self) -> None:
+        run_soon()
         assert self._process.stdout
         for line in self._process.stdout:
             status = parse_status(line)
@@ -242,6 +244,7 @@ class FlowAgent:
             self._changed.notify_all()
 
     def _read_stderr(self) -> None:
+        run_soon()
         assert self._process.stderr
         for line in self._process.stderr:
             self._stderr = [*self._stderr, line.rstrip()][-STDERR_LINES:]

@@ -5,6 +5,7 @@ A ticker beside them tells whether this process got to run.
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -67,6 +68,9 @@ class Watch:
         self._ticker = Ticker(record)
 
     def __enter__(self) -> Watch:
+        # A collection stops every thread of this process. What is there by now (the API's
+        # client, earlier trials) would make each full one long, and is not looked through.
+        gc.freeze()
         try:
             for each in (*self._running, self._ticker):
                 each.thread.start()
@@ -97,6 +101,7 @@ class Watch:
         for each in self._running:
             with suppress(OSError):  # a full disk, which the recorder remembers
                 each.close()
+        gc.unfreeze()
 
     def pods(self) -> dict[str, Fields]:
         """The pods seen now, by UID."""

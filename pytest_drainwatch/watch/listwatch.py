@@ -20,9 +20,9 @@ from typing import Any
 from pytest_drainwatch.api import REQUEST_TIMEOUT, explain
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.priority import run_soon
 from pytest_drainwatch.watch.frames import Fields, reduce_object
 from pytest_drainwatch.watch.liveness import DELAY_NS, Health, gap
-from pytest_drainwatch.watch.priority import run_soon
 
 Record = Callable[[Observation], None]
 # Whether an object that was asked for is one of those that are meant.

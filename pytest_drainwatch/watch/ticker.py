@@ -9,7 +9,7 @@ from time import monotonic_ns
 
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
-from pytest_drainwatch.watch.priority import run_soon
+from pytest_drainwatch.priority import run_soon
 
 Record = Callable[[Observation], None]
 

@@ -12,6 +12,7 @@ from typing import Any
 from pytest_drainwatch.api import REQUEST_TIMEOUT, Api, explain
 from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
+from pytest_drainwatch.priority import run_soon
 from pytest_drainwatch.workload import manifests
 
 Record = Callable[[Observation], None]
@@ -119,6 +120,7 @@ class LogFollower:
             self._response.connection.sock.shutdown(2)
 
     def _run(self) -> None:
+        run_soon()
         try:
             self._follow()
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,36 @@ def test_what_would_not_go_is_returned(tmp_path: Path) -> None:
     (busy / "file").touch()  # as good as a process: rmdir refuses
     left = cgroups.remove("/drainwatch/one", (Hierarchy(root=tmp_path, version=1),), patience_s=0.1)
     assert left == [busy]
+
+
+CPU = Hierarchy(root=Path(), version=1, controllers=frozenset({"rw", "cpu", "cpuacct"}))
+MEMORY = Hierarchy(root=Path(), version=1, controllers=frozenset({"rw", "memory"}))
+BARE_V2 = Hierarchy(root=Path(), version=2)
+
+
+def on(tmp_path: Path, *kinds: Hierarchy) -> tuple[Hierarchy, ...]:
+    """Hierarchies of these kinds, each with a folder for the one cluster."""
+    found = tuple(replace(kind, root=tmp_path / str(n)) for n, kind in enumerate(kinds))
+    for hierarchy in found:
+        (hierarchy.root / "drainwatch/one").mkdir(parents=True)
+    return found
+
+
+def test_components_join_a_folder_beside_the_pods_where_processor_time_is_shared(
+    tmp_path: Path,
+) -> None:
+    cpu, memory, bare = on(tmp_path, CPU, MEMORY, BARE_V2)
+    cgroups.join("/drainwatch/one", (cpu, memory, bare))
+    assert (cpu.root / "drainwatch/one/system/cgroup.procs").read_text() == "0"
+    assert not (memory.root / "drainwatch/one/system").exists()
+    assert not (bare.root / "drainwatch/one/system").exists()
+
+
+def test_weights_are_in_units_of_an_ordinary_groups(tmp_path: Path) -> None:
+    cpu, memory = on(tmp_path / "v1", CPU, MEMORY)
+    cgroups.weigh("/drainwatch/one", 3, (cpu, memory))
+    assert (cpu.root / "drainwatch/one/cpu.shares").read_text() == "3072"
+    assert list((memory.root / "drainwatch/one").iterdir()) == []
+    (pure,) = on(tmp_path / "v2", BARE_V2)
+    cgroups.weigh("/drainwatch/one", 3, (pure,))
+    assert (pure.root / "drainwatch/one/cpu.weight").read_text() == "300"

@@ -84,6 +84,18 @@ def test_many_entries_are_all_read_whole(elsewhere: Path) -> None:
     assert all(entry is not None and entry.id is not None for entry in found)
 
 
+def test_its_programs_make_way_for_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nsenter"
+    program.write_text("#!/bin/sh\nnice\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    seen = netstate.look(netstate.enter(tmp_path / "pid"), "iptables", [])
+    assert seen.rules.text == f"{min(mine + netstate.NICENESS, 19)}\n"
+
+
 @pytest.mark.parametrize(("shown", "problem"), [("1", None), ("2", "1 entries read of 2")])
 def test_a_listing_that_lacks_entries_is_no_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, problem: str | None

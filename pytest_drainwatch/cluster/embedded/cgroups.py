@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PARENT = "drainwatch"
+# A node's own components, beside its pods: in v2 a folder holds folders or processes.
+SYSTEM = "system"
+# In units of what an ordinary group has; a kernel takes up to 256 (v1) and 100 (v2) of them.
+# All clusters together stay one such group: with more of it the workers' own threads stalled.
+ORDINARY, HASTENED = 1, 64
 # What kubelet needs; a kernel may offer more, which are left as they are.
 _V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 
@@ -70,6 +75,36 @@ def create(cgroup: str, found: tuple[Hierarchy, ...]) -> None:
                         own.write_text((folder.parent / name).read_text())
         if pure_v2:
             _hand_down(hierarchy.root / cgroup.lstrip("/"))
+
+
+def join(cgroup: str, found: tuple[Hierarchy, ...]) -> None:
+    """Put the calling process, and what it will start, among the node's own components.
+
+    Without that each of them would be scheduled beside the whole of all pods of all clusters.
+
+    Raises:
+        OSError: a folder or the process is refused.
+    """
+    for hierarchy in _with_cpu(found):
+        folder = hierarchy.root / cgroup.lstrip("/") / SYSTEM
+        folder.mkdir(exist_ok=True)
+        (folder / "cgroup.procs").write_text("0")
+
+
+def weigh(cgroup: str, weight: int, found: tuple[Hierarchy, ...]) -> None:
+    """Give *cgroup* this share of processor time, against an ordinary group's one.
+
+    Raises:
+        OSError: it is not there, or not ours.
+    """
+    for hierarchy in _with_cpu(found):
+        name, unit = ("cpu.shares", 1024) if hierarchy.version == 1 else ("cpu.weight", 100)
+        (hierarchy.root / cgroup.lstrip("/") / name).write_text(str(weight * unit))
+
+
+def _with_cpu(found: tuple[Hierarchy, ...]) -> list[Hierarchy]:
+    pure_v2 = flavour(found) == "v2"
+    return [each for each in found if pure_v2 or "cpu" in each.controllers]
 
 
 def remove(cgroup: str, found: tuple[Hierarchy, ...], *, patience_s: float = 5.0) -> list[Path]:

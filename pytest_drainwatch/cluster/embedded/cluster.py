@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -163,6 +163,17 @@ class EmbeddedCluster:
 
     def admit(self, namespace: str) -> None:
         """Every one: real users are nowhere in it."""
+
+    @contextmanager
+    def hasten(self) -> Iterator[None]:
+        own, found = f"/{cgroups.PARENT}/{self.name}", cgroups.hierarchies()
+        with suppress(OSError):  # its node could not have a share of its own, and has said so
+            cgroups.weigh(own, cgroups.HASTENED, found)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                cgroups.weigh(own, cgroups.ORDINARY, found)
 
     def check(self) -> None:
         ended = [node.layout for node in self._nodes if node.layout.ended.exists()]

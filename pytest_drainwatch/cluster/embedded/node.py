@@ -69,7 +69,12 @@ class Node:
         )
         self._reaper.sendall(b"n")  # the network namespace is there
         socket.sethostname(plan.name)
-        cgroups.create(plan.cgroup, cgroups.hierarchies())
+        found = cgroups.hierarchies()
+        cgroups.create(plan.cgroup, found)
+        try:
+            cgroups.join(plan.cgroup, found)
+        except OSError as error:  # it runs all the same, and trials beside it are less alike
+            self._say(f"no share of processor time of its own: {error}")
         mounts.build_view([Path(folder) for folder in plan.kept])
         if plan.volatile:
             folder = self._layout.state / plan.volatile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Seat
@@ -80,6 +81,9 @@ class ExistingCluster:
     def admit(self, namespace: str) -> None:
         names = {"namespace": namespace}
         refuse_production(names, self.name, self._settings.allow_context)
+
+    def hasten(self) -> AbstractContextManager[None]:
+        return nullcontext()  # it stands alone: trials on it take turns
 
     def check(self) -> None:
         """Whether it lives is for the watch to see: there is no process to look at."""

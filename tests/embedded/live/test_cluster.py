@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch.cluster import ClusterSettings
+from pytest_drainwatch.cluster.embedded import cgroups
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster, start_embedded
 from tests.embedded.live.conftest import own_processes
 from tests.embedded.live.host import eventually
@@ -142,3 +143,22 @@ def test_nftables_and_another_sync_period() -> None:
         assert NAME in web.pods()[0].metadata.name
     finally:
         cluster.close()
+
+
+def test_its_components_share_its_processor_time_which_can_go_first(
+    cluster: EmbeddedCluster, web: Web
+) -> None:
+    found = cgroups.hierarchies()
+    pure_v2 = cgroups.flavour(found) == "v2"
+    root = next(each.root for each in found if pure_v2 or "cpu" in each.controllers)
+    own = root / cgroups.PARENT / cluster.name
+    node_pid = int(cluster.layout.node_pid.read_text())
+    components = set(map(int, (own / cgroups.SYSTEM / "cgroup.procs").read_text().split()))
+    named = {pid: command for pid, command in own_processes(node_pid).items() if pid in components}
+    for name in ("kubelet", "containerd", "apiserver"):
+        assert any(name in command for command in named.values()), named
+    weight = own / ("cpu.weight" if pure_v2 else "cpu.shares")
+    before = int(weight.read_text())
+    with cluster.hasten():
+        assert int(weight.read_text()) == before * cgroups.HASTENED
+    assert int(weight.read_text()) == before

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from pytest_drainwatch.core.observation import Observation
-from pytest_drainwatch.watch.priority import run_soon
+from pytest_drainwatch.priority import run_soon, running_soon
 from pytest_drainwatch.watch.ticker import Ticker
 
 FORBIDDEN = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--")
@@ -72,9 +72,24 @@ def test_children_have_an_ordinary_one() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a right up")
 def test_where_it_may_not_nothing_happens() -> None:
     program = (
-        "import os; from pytest_drainwatch.watch.priority import run_soon;"
+        "import os; from pytest_drainwatch.priority import run_soon;"
         "run_soon(); print(os.sched_getscheduler(0))"
     )
     argv = [*FORBIDDEN, sys.executable, "-c", program]
     told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert told == f"{os.SCHED_OTHER}\n"
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_thread_has_it_for_a_while_and_its_children_never() -> None:
+    program = "import os; print(os.sched_getscheduler(0))"
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    with running_soon():
+        assert policy() == os.SCHED_RR
+        argv = [sys.executable, "-c", program]
+        told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert told == f"{os.SCHED_OTHER}\n"
+    assert (os.sched_getscheduler(0), os.sched_getparam(0)) == before
+    with pytest.raises(RuntimeError), running_soon():
+        raise RuntimeError
+    assert (os.sched_getscheduler(0), os.sched_getparam(0)) == before
