@@ -8,7 +8,7 @@ TWO     = -n 2 --dist worksteal
 MATRIX  = scenarios/test_published_matrix.py -n 5 --dist worksteal --dw-repeat 5
 export DW_CLUSTER ?= embedded
 
-.PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests setup-kind venv docs clean help
+.PHONY: trial test test-all matrix bench bench-accuracy bench-prober check setup setup-tests setup-kind venv docs screenshots clean help
 
 help:                 ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 16
@@ -35,9 +35,10 @@ matrix: setup         ## the published matrix on Kubernetes 1.34 and 1.37, 25 tr
 	$(BIN)/pytest $(MATRIX) --dw-kube-version 1.34 --dw-out results/matrix-1.34
 	$(BIN)/pytest $(MATRIX) --dw-kube-version 1.37 --dw-out results/matrix-1.37
 
-bench: venv           ## start-up, derive and import cost, and the matrix in turn and side by side
+bench: setup-tests    ## start-up, derive, import cost, the page, and the matrix in turn and side by side
 	$(BIN)/python -m bench.import_cost
 	$(BIN)/python -m bench.derive
+	$(BIN)/python -m bench.page
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.matrix
 
@@ -56,7 +57,7 @@ check: venv           ## formatting, lint, types, architecture
 setup: venv           ## distribution packages, the Kubernetes binary, the probe's root file system
 	$(BIN)/drainwatch setup --yes
 
-setup-tests: venv     ## the same, and tcpdump
+setup-tests: venv     ## the same, tcpdump and a browser
 	$(BIN)/drainwatch setup --yes --for-tests
 
 # Without Docker and kind a node image is built from packages (some ten minutes); where that
@@ -79,6 +80,13 @@ docs: venv            ## write the generated pages of docs/
 	$(BIN)/python docs/make_csv.py
 	$(BIN)/python docs/make_existing.py
 	$(BIN)/python docs/make_matrix.py
+	$(BIN)/python docs/make_options.py
+	$(BIN)/python docs/make_commands.py
+	$(BIN)/python docs/make_house.py
+	$(BIN)/python docs/make_termination.py
+
+screenshots: setup-tests ## docs/screenshots: the page of the sample run as a browser shows it
+	$(BIN)/python -m docs.make_screenshots
 
 clean:                ## the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -28,7 +28,8 @@ from bench.tcpdump import CaptureError
 from bench.truth import Verdict
 from bench.wallclock import ClockStepped
 from bench.witness import Witnessed, witness
-from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.scenario import App, Behavior, Flows, Scenario

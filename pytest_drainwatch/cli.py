@@ -121,27 +121,63 @@ def _run(arguments: argparse.Namespace) -> int:
 def _add_show(commands: Any) -> None:
     show = commands.add_parser("show", help="print a report: SUMMARY, TIMELINE, FLOWS")
     show.add_argument("results", nargs="+", type=Path, metavar="RESULT", help="file or folder")
+    instead = show.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--html",
+        action="store_true",
+        help="write them as one page for a browser, with its pictures, that needs nothing else",
+    )
+    instead.add_argument(
+        "--trace",
+        action="store_true",
+        help="write all of them as one trace for ui.perfetto.dev or chrome://tracing",
+    )
+    show.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where that goes, - prints it (default: report.html or trace.json in the folder "
+        "given)",
+    )
+    show.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="DIR",
+        help="with --html of a run: an earlier one that it is compared with",
+    )
+    show.add_argument(
+        "--across",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="as of drainwatch compare",
+    )
     show.set_defaults(run=_show)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from pytest_drainwatch import report
+    if arguments.html:
+        from pytest_drainwatch.pages.writing import show as show_page
+
+        return show_page(arguments.results, arguments.output, arguments.baseline, arguments.across)
+    if arguments.baseline is not None or arguments.across:
+        return fail(USAGE, "--baseline and --across are about a page; expected --html beside them")
+    if arguments.trace:
+        from pytest_drainwatch.tracing import traced
+
+        return traced(arguments.results, arguments.output)
+    if arguments.output is not None:
+        return fail(USAGE, "-o is about what is written; expected --html or --trace beside it")
+    from pytest_drainwatch.given import GivenError, paths_of, read
     from pytest_drainwatch.render.terminal import show
-    from pytest_drainwatch.repeats.aggregation import AggregationError, reports_below
 
     for given in arguments.results:
         try:
-            paths = reports_below(given) if given.is_dir() else [given]
-        except (OSError, AggregationError) as error:
+            for path in paths_of(given):
+                write(show(read(path)) + "\n")
+        except GivenError as error:
             return fail(CANNOT, str(error))
-        if not paths:
-            return fail(CANNOT, f"{given}: no report.json in this folder; was the trial void?")
-        for path in paths:
-            try:
-                text = show(report.loads(path.read_text(encoding="utf-8")))
-            except (OSError, UnicodeDecodeError, report.ReportError) as error:
-                return fail(CANNOT, f"{path}: {_why(error)}")
-            write(text + "\n")
     return DONE
 
 

@@ -179,7 +179,7 @@ def trials(
     dw_repeat: int,
 ) -> dict[str, Trial]:
     """Measured trials of ``arms``, by the arms' own names: compare them in the test's body."""
-    from pytest_drainwatch.pool import refuse
+    from pytest_drainwatch.suiting import refuse
 
     named = named_arms(request.config, arms)
     for asked in named.values():  # before the first has cost a minute
@@ -241,7 +241,7 @@ def _measured(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario)
 
 @contextmanager
 def _stage(request: pytest.FixtureRequest, cluster: Cluster, asked: Scenario) -> Iterator[Stage]:
-    from pytest_drainwatch.pool import refuse
+    from pytest_drainwatch.suiting import refuse
     from pytest_drainwatch.telling.told import FAILED
     from pytest_drainwatch.trial import prepare
 
@@ -279,6 +279,8 @@ def _turn(cluster: Cluster, progress: PytestProgress, test: str) -> Iterator[Non
             )
         except TurnError as error:
             raise TrialVoid(str(error)) from error
+        finally:
+            progress.rest()  # its wait is over
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_drainwatch import preflight, via
@@ -17,6 +18,14 @@ from pytest_drainwatch.trigger.calls import ended_by
 from pytest_drainwatch.way import Way
 
 PART = ".flows.jsonl"  # the agent's own part of the recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Flows that passed preflight, held open by their agent."""
+
+    probe: Standing
+    agent: FlowAgent
 
 
 def task_of(ready: Standing, *, agents: int) -> AgentConfig:

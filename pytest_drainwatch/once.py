@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.output import CANNOT, DONE, fail, write
 from pytest_drainwatch.settings import Settings
@@ -13,6 +15,7 @@ def measure(settings: Settings, asked: Scenario) -> int:
     """Measure a scenario on the cluster that the settings name; returns the exit code."""
     from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.explain import void_text
     from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.render.terminal import show
     from pytest_drainwatch.results import claim_folder, new_run_id
@@ -20,7 +23,7 @@ def measure(settings: Settings, asked: Scenario) -> int:
     from pytest_drainwatch.trial import Trial, TrialVoid, run_trial
     from pytest_drainwatch.turns import TurnError, turn
 
-    progress = PlainProgress()
+    progress = PlainProgress(trial=asked.id)
     measured: list[Trial] = []
 
     def keep() -> bool:
@@ -53,8 +56,25 @@ def measure(settings: Settings, asked: Scenario) -> int:
                 )
             )
     except (ClusterError, TrialVoid, TurnError) as error:
-        return fail(CANNOT, f"void: {error}")
+        return fail(CANNOT, void_text(f"void: {error}"))
     except KeyboardInterrupt:
         return fail(INTERRUPTED, "interrupted; the recording so far is kept")
-    write(show(measured[0].report) + f"report: {folder / 'report.json'}\n")
+    finally:
+        progress.rest()
+    page = _page(folder / "report.json", settings.out / run_id)
+    write(show(measured[0].report) + f"report: {folder / 'report.json'}\n{page}\n")
     return DONE
+
+
+def _page(report: Path, run: Path) -> str:
+    """Write the run's page; one line that says where it is, or why there is none.
+
+    The trial is measured and its report written: nothing that goes wrong here undoes that.
+    """
+    from pytest_drainwatch.pages.writing import FILE, write_trial
+
+    try:
+        write_trial(report, run / FILE)
+    except Exception as error:
+        return f"no page is written: {type(error).__name__}: {error}"
+    return f"page: {run / FILE}"

@@ -124,6 +124,16 @@ def port(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
+def yes_or_no(text: str) -> bool:
+    """Whether something is wanted, in the words that pytest's own ini options take."""
+    said = text.strip().lower()
+    if said in ("1", "yes", "true", "on"):
+        return True
+    if said in ("0", "no", "false", "off"):
+        return False
+    raise ValueError("expected yes or no (1, true, on; 0, false, off)")
+
+
 def one_of(*accepted: str) -> Callable[[str], str]:
     """What reads one of some words."""
 

@@ -31,6 +31,7 @@ class Option(NamedTuple):
     help: str
     pytest_only: bool = False  # it is about several trials: no flag of `drainwatch run`
     secret: bool = False  # what it says may be a password: no error shows it
+    switch: bool = False  # on the command line it stands alone, and says yes
 
     @property
     def dest(self) -> str:
@@ -48,7 +49,7 @@ OPTIONS = (
         name="cluster",
         parse=option_values.one_of(*PROVIDERS),
         metavar="PROVIDER",
-        help="auto (default), embedded, kind or existing",
+        help="where trials run: auto (default), embedded, kind or existing",
     ),
     Option(
         name="kubeconfig",
@@ -66,7 +67,8 @@ OPTIONS = (
         name="kind-image",
         parse=str,
         metavar="IMAGE",
-        help="node image of a kind cluster that is made, which decides its Kubernetes (kind's own)",
+        help="node image of a kind cluster that is made, which decides its Kubernetes (default: "
+        "kind's own)",
     ),
     Option(
         name="kube-bin",
@@ -278,6 +280,23 @@ OPTIONS = (
         metavar="WHEN",
         help="start another cluster for each trial or scenario: session (default: share one), "
         "scenario or trial; of those --dw-keep keeps the last one only",
+        pytest_only=True,
+    ),
+    Option(
+        name="trace",
+        parse=option_values.yes_or_no,
+        metavar="yes|no",
+        help="write trace.json beside each report.json, for ui.perfetto.dev or chrome://tracing "
+        "(default: no); `drainwatch show --trace` makes one later",
+        pytest_only=True,
+        switch=True,
+    ),
+    Option(
+        name="markdown",
+        parse=option_values.path,
+        metavar="FILE",
+        help="write the run as Markdown there, such as a GitHub job summary: "
+        '--dw-markdown="$GITHUB_STEP_SUMMARY" (added to; any other file is replaced)',
         pytest_only=True,
     ),
     Option(

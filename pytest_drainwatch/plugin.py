@@ -133,13 +133,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed:
         from pytest_drainwatch.telling import told
 
-        told.enrich(item, report)
+        told.enrich(item, report, call.excinfo)
     return report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -57,12 +57,13 @@ def add_options(parser: pytest.Parser) -> None:
     """Each option with its ini twin."""
     group = parser.getgroup("drainwatch", "pod-termination measurement")
     for option in OPTIONS:
+        takes: dict[str, Any] = (
+            {"action": "store_const", "const": "yes"}
+            if option.switch
+            else {"metavar": option.metavar}
+        )
         group.addoption(
-            f"--dw-{option.name}",
-            dest=option.dest,
-            metavar=option.metavar,
-            default=None,
-            help=option.help,
+            f"--dw-{option.name}", dest=option.dest, default=None, help=option.help, **takes
         )
         parser.addini(option.dest, help=f"default of --dw-{option.name}", default=None)
 
@@ -149,7 +150,8 @@ def header(config: pytest.Config) -> list[str]:
 
 def whereabouts(config: pytest.Config) -> list[str]:
     """Said where something will be measured: on what, and where its results go."""
-    from pytest_drainwatch.cluster import ClusterError, ClusterSettings, choose_provider
+    from pytest_drainwatch.cluster import ClusterError, ClusterSettings
+    from pytest_drainwatch.cluster.opening import choose_provider
     from pytest_drainwatch.settings import idle
 
     if config.get_verbosity() < 0:
@@ -198,7 +200,8 @@ def told_to_workers(config: pytest.Config) -> dict[str, object]:
 
 def shares_one_cluster(settings: Settings) -> bool:
     """Whether workers have one cluster between them, as far as the settings tell."""
-    from pytest_drainwatch.cluster import ClusterError, choose_provider
+    from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.cluster.opening import choose_provider
 
     try:
         provider, _ = choose_provider(

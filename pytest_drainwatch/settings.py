@@ -61,6 +61,8 @@ class Settings:
     fail_on: frozenset[str] = frozenset({"regression"})
     across: frozenset[str] = frozenset()
     keep_runs: int | None = None
+    trace: bool = False
+    markdown: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
     def keeps(self, *, failed: bool) -> bool:

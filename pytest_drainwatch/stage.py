@@ -53,7 +53,13 @@ class Progress(Protocol):
         """A phase begins, and is expected to take so long."""
 
     def status(self, text: str) -> None:
-        """Something changed within the phase."""
+        """What the phase is at, in words."""
+
+    def follow(self, trial: Stage) -> None:
+        """A trial is about to be measured: what it records may be looked at, and no more."""
+
+    def rest(self) -> None:
+        """No phase is under way."""
 
 
 class Keep(Protocol):
@@ -114,6 +120,8 @@ class Stage:
             if void is not None:
                 raise void from error
             raise
+        finally:
+            self.progress.rest()
 
     def note(self, event: Event, **data: object) -> None:
         """Record something that the conductor itself did, now."""

@@ -78,7 +78,6 @@ def watch_until(
             time.sleep(DEATH_LAG_S)
             check_alive(stage, watch, agent)
             raise
-        stage.progress.status(agent.status().summary())
         agent.wait_changed(min(0.1, left_ns / NS_PER_S))
     return look()
 

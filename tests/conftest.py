@@ -34,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     needing = [item for item in items if item.get_closest_marker("cluster")]
     if not needing or os.environ.get("DW_CLUSTER"):
         return
-    from pytest_drainwatch.cluster import ClusterError, choose_provider
+    from pytest_drainwatch.cluster import ClusterError
+    from pytest_drainwatch.cluster.opening import choose_provider
 
     try:
         choose_provider()

@@ -8,10 +8,6 @@ these is a cluster.
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +18,6 @@ from pytest_drainwatch.cluster.network import NodeNetwork
 
 if TYPE_CHECKING:
     from pytest_drainwatch.api import Api
-    from pytest_drainwatch.cluster.kind import Bring
 
 PROVIDERS = ("embedded", "kind", "existing")
 # kube-proxy's modes, and the minSyncPeriod (ms) that each has where nobody sets one.
@@ -50,7 +45,7 @@ class ClusterSettings:
     """What a scenario asks of its cluster. Hashable: pools are keyed by it.
 
     Attributes:
-        provider: one of `PROVIDERS`, already chosen (see `choose_provider`).
+        provider: one of `PROVIDERS`, already chosen (see `opening.choose_provider`).
         kube_version: minor version of Kubernetes, for the embedded cluster.
         proxy_mode: kube-proxy's mode, one of `PROXY_MODES`, for the embedded cluster.
         min_sync_period_ms: kube-proxy's minSyncPeriod; `PROXY_MODES` has Kubernetes' own
@@ -234,137 +229,3 @@ class Cluster(Protocol):
     def detach(self) -> None:
         """Leave the cluster running when this process ends, instead of closing it."""
         ...
-
-
-def choose_provider(
-    requested: str = "auto", *, kubeconfig: Path | None = None, context: str | None = None
-) -> tuple[str, str]:
-    """Return the provider to use and, in a few words, why.
-
-    Raises:
-        ClusterError: *requested* is unknown, or nothing on this machine can be used.
-    """
-    if requested in PROVIDERS:
-        return requested, "asked for"
-    if requested != "auto":
-        raise ClusterError(
-            f"unknown cluster provider {requested!r}: expected auto, {', '.join(PROVIDERS)}"
-        )
-    if kubeconfig is not None or context is not None:
-        return "existing", "a kubeconfig or context was given"
-    from pytest_drainwatch.cluster import kind
-
-    seen_kind = shutil.which("kind") is not None and _docker_answers()
-    if seen_kind and kind.has_pytest_kind():
-        return "kind", "a Docker daemon answers, and there are kind and pytest-kind"
-    if sys.platform == "linux" and os.geteuid() == 0:
-        lacking = "no pytest-kind" if seen_kind else "no Docker with kind"
-        return "embedded", f"root on Linux, {lacking}"
-    raise ClusterError(
-        f"no cluster to run on: {_who_we_are()}. Expected one of: root on Linux for the embedded"
-        " cluster (sudo -E pytest …), a Docker daemon with kind on PATH and pytest-kind"
-        " (--dw-cluster=kind),"
-        " or an existing cluster (--dw-cluster=existing --dw-kubeconfig FILE)"
-    )
-
-
-def check_settings(settings: ClusterSettings) -> None:
-    """Raise ClusterError for settings that no cluster, or none on this machine, can have.
-
-    What an existing cluster is can only be seen once it is reached.
-
-    Raises:
-        NotOnThisMachine: this machine's kernel lacks what the embedded cluster would need.
-        ClusterError: nobody has such a cluster.
-    """
-    mode, period_ms = settings.proxy_mode, settings.min_sync_period_ms
-    if mode not in PROXY_MODES:
-        raise ClusterError(
-            f"unknown kube-proxy mode {mode!r}: expected one of {', '.join(PROXY_MODES)}"
-        )
-    if period_ms < 0:
-        raise ClusterError(f"minSyncPeriod is {period_ms} ms: expected 0 or more")
-    if period_ms == 0 and PROXY_MODES[mode]:
-        # Measured: /configz then says 1s.
-        raise ClusterError(
-            f"minSyncPeriod is 0 ms, which kube-proxy in mode {mode} reads as its default of"
-            f" {PROXY_MODES[mode]} ms: expected 1 or more (--dw-min-sync-period 1ms)"
-        )
-    if settings.nodes < 1:
-        raise ClusterError(f"{settings.nodes} nodes are asked for: expected 1 or more (--dw-nodes)")
-    if settings.provider == "embedded":
-        from pytest_drainwatch.cluster.embedded.addresses import MOST_NODES
-
-        if settings.nodes > MOST_NODES:
-            raise ClusterError(
-                f"{settings.nodes} nodes are asked for, and an embedded cluster has {MOST_NODES} at"
-                f" most: expected 1 to {MOST_NODES} (--dw-nodes), or a cluster that has so many"
-                " (--dw-cluster=existing)"
-            )
-    if settings.provider == "embedded" and mode == "ipvs":
-        from pytest_drainwatch.cluster.embedded import machine
-
-        if reason := machine.lacks_ipvs():
-            raise NotOnThisMachine(reason)
-
-
-def open_cluster(
-    settings: ClusterSettings,
-    *,
-    why: str,
-    log: Log,
-    logs_dir: Path | None = None,
-    bring: Bring | None = None,
-    tidy: Tidy | None = None,
-) -> Cluster:
-    """Start or reach the cluster that *settings* describe.
-
-    Args:
-        settings: what is asked for; `settings.provider` must be chosen already.
-        why: the reason for the provider, shown to people.
-        log: takes one line of progress at a time.
-        logs_dir: the folder in which the cluster makes one of its own name for the logs of
-            its components, kept when it ends; `None` is a folder of the state directory.
-        bring: gives the cluster of pytest-kind's fixture; `None`: one of our own is made.
-        tidy: see `Tidy`; asked once of a cluster that may have been there before.
-
-    Raises:
-        ClusterError: it could not be started or reached.
-    """
-    check_settings(settings)
-    match settings.provider:
-        case "embedded":
-            from pytest_drainwatch.cluster.embedded.cluster import start_embedded
-
-            return start_embedded(settings, why=why, log=log, logs_dir=logs_dir)
-        case "existing":
-            from pytest_drainwatch.cluster.existing import reach_existing
-
-            return reach_existing(settings, why=why, tidy=tidy)
-        case "kind":
-            from pytest_drainwatch.cluster.kind import start_kind
-
-            return start_kind(settings, why=why, log=log, logs_dir=logs_dir, bring=bring, tidy=tidy)
-    raise ClusterError(
-        f"unknown cluster provider {settings.provider!r}: expected {', '.join(PROVIDERS)}"
-    )
-
-
-def _who_we_are() -> str:
-    if sys.platform != "linux":
-        return f"this is {sys.platform}, not Linux"
-    return f"user id {os.geteuid()} is not root, and no Docker daemon with kind was found"
-
-
-def _docker_answers() -> bool:
-    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    if not host.startswith("unix://"):
-        return True  # a remote daemon: kind itself will say if it is not there
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-            daemon.settimeout(1)
-            daemon.connect(host.removeprefix("unix://"))
-            daemon.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
-            return daemon.recv(16).startswith(b"HTTP/1.")
-    except OSError:
-        return False

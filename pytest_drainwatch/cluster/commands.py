@@ -28,7 +28,9 @@ def register(subparsers: Any) -> None:
     )
     setup.add_argument("--yes", action="store_true", help="agree to installing packages")
     setup.add_argument(
-        "--for-tests", action="store_true", help="also what this project's own tests need: tcpdump"
+        "--for-tests",
+        action="store_true",
+        help="also what this project's own tests need: tcpdump and a browser, chromium",
     )
     _add_versions(setup)
     setup.set_defaults(run=_or_cannot(_setup))

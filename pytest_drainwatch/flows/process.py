@@ -114,13 +114,6 @@ class AgentStatus:
         """Flows of any pod that wait for an answer, or saw an error since the last one."""
         return sum(proto.quiet + proto.refused for proto in (self.tcp, self.udp))
 
-    def summary(self) -> str:
-        """For a progress line."""
-        return (
-            f"tcp {self.tcp.target_answering} answered, {self.tcp.ended} ended; "
-            f"udp {self.udp.target_answering} answered, {self.udp.moved} moved"
-        )
-
 
 class FlowAgent:
     """One agent process. It ends with this object's process: its stdin is its lifeline."""

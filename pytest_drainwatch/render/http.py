@@ -60,7 +60,7 @@ def requests(found: Requests | None) -> list[str]:
         f"HTTP REQUESTS  ({found.method}, expected status {found.expect_status})",
         *table(rows, right=(1, 2)),
         *(f"  {kind.kind}: {plain(line)}" for kind in found.kinds for line in _about(kind)),
-        *(f"  {plain(line)}" for line in _connections(found)),
+        *(f"  {plain(line)}" for line in connections(found)),
         *(f"  {plain(line)}" for line in _unserved(found)),
         *(f"  {plain(note)}" for note in found.notes),
         "",
@@ -119,7 +119,8 @@ def _window(failing: FailingRequests) -> Iterator[str]:
     )
 
 
-def _connections(found: Requests) -> Iterator[str]:
+def connections(found: Requests) -> Iterator[str]:
+    """What became of pooled connections that were open at the trigger, a line for each role."""
     for old in found.old_connections:
         ends = ", ".join(f"{number:,} {outcome}" for outcome, number in old.outcomes.items())
         yield (

@@ -6,8 +6,10 @@ between lines before that, and says so.
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pytest_drainwatch.core.repeats.document import MetricSummary, ScenarioSummary
 from pytest_drainwatch.core.repeats.summary import State, Summary
@@ -24,9 +26,28 @@ _IN_CELL = re.compile(_ANYWHERE)
 _IN_LINE = re.compile(_ANYWHERE + r"|^[^a-zA-Z0-9]|^\d(?=\d*[.)](?:\s|$))")
 
 
-def show(found: Summary) -> str:
-    """The whole, within the limit."""
-    return cut("".join(line + "\n" for line in _lines(found)), "drainwatch aggregate")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A trial whose test failed: the line that did not hold, who was hurt, and what to try."""
+
+    test: str
+    promise: str
+    hurt: str
+    advice: str
+
+
+def show(
+    found: Summary,
+    *,
+    broken: Sequence[Broken] = (),
+    facts: Mapping[str, str] | None = None,
+    compared: str | None = None,
+) -> str:
+    """The whole, within the limit. What only a run of tests knows stands beside the summary:
+    ``broken`` promises, ``facts`` of the run, and what the comparison with a baseline said.
+    """
+    lines = _lines(found, broken, facts or {}, compared)
+    return cut("".join(line + "\n" for line in lines), "drainwatch aggregate")
 
 
 def text(said: object) -> str:
@@ -44,12 +65,28 @@ def _plain(said: object, special: re.Pattern[str]) -> str:
     return special.sub(lambda sign: f"&#{ord(sign[0])};", plain(line))
 
 
-def _lines(found: Summary) -> Iterator[str]:
+def _lines(
+    found: Summary, broken: Sequence[Broken], facts: Mapping[str, str], compared: str | None
+) -> Iterator[str]:
     measured = sum(entry.state is State.MEASURED for entry in found.trials)
     yield "## What happened to connections when a pod terminated"
     yield ""
     yield f"{measured} of {len(found.trials)} trials measured, run {text(found.run_id)}."
     yield ""
+    if facts:
+        yield "; ".join(f"{name}: {text(value)}" for name, value in facts.items())
+        yield ""
+    if broken:
+        yield "### Broken promises"
+        yield ""
+        yield from table(
+            ("test", "promise", "who was hurt", "try"),
+            ((one.test, one.promise, one.hurt, one.advice) for one in broken),
+        )
+    if compared:
+        yield "### Against the baseline"
+        yield ""
+        yield from preformatted(compared)
     if found.incomplete_because:
         yield "### Incomplete"
         yield ""
@@ -95,6 +132,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     yield from (f"| {' | '.join(cell(each) for each in row)} |" for row in rows)
+    yield ""
+
+
+def preformatted(said: str) -> Iterator[str]:
+    """Anybody's lines as they are, and an empty line: nothing in it is taken for Markdown."""
+    yield "<pre>"
+    yield from (html.escape(plain(line)) for line in said.splitlines())
+    yield "</pre>"
     yield ""
 
 

@@ -41,7 +41,7 @@ def network(trial: TrialReport) -> list[str]:
             str(look.occasion),
             duration(look.at_ns),
             NOT_READ if look.conntrack_entries is None else f"{look.conntrack_entries:,}",
-            _led_new(look, names),
+            led_new(look, names),
         )
         for look in looks
     ]
@@ -94,7 +94,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONG_NAME else f"…{name.rpartition('-')[2]}"
 
 
-def _led_new(look: Snapshot, names: Names) -> str:
+def led_new(look: Snapshot, names: Names) -> str:
     """Where new connections are led at that look; both transports at once if alike."""
     if look.rules is None:
         return NOT_READ

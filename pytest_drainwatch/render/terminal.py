@@ -28,6 +28,7 @@ __all__ = [
     "counts",
     "duration",
     "ends",
+    "figures",
     "new_connections",
     "show",
     "table",
@@ -162,6 +163,21 @@ def ends(flows: Iterable[FlowReport], proto: Proto) -> str:
     return duration((min(lo for lo, _ in found), max(hi for _, hi in found)))
 
 
+def figures(trial: TrialReport) -> list[tuple[str, str]]:
+    """The headline durations, each with its name."""
+    trigger, summary = trial.trigger, trial.summary
+    return [
+        ("trigger -> accepted", duration(trigger.accepted_ns)),
+        ("trigger -> effective", duration(trigger.effective_ns)),
+        ("trigger -> sigterm", duration(summary.trigger_to_sigterm_ns)),
+        ("sigterm -> endpoint ready:false", duration(summary.sigterm_to_ready_false_ns)),
+        ("sigterm -> last flow terminal", duration(summary.sigterm_to_last_flow_terminal_ns)),
+        ("trigger -> container terminated", duration(summary.trigger_to_container_terminated_ns)),
+        ("trigger -> endpoint removed", duration(summary.trigger_to_endpoint_removed_ns)),
+        ("last tcp end -> endpoint removed", duration(summary.dead_endpoint_window_ns)),
+    ]
+
+
 def _summary(report: Report) -> list[str]:
     summary = report.trial.summary
     groups = [("tcp", summary.tcp), ("udp", summary.udp)]
@@ -186,17 +202,6 @@ def _summary(report: Report) -> list[str]:
             for name, found in groups
         ),
     ]
-    trigger = report.trial.trigger
-    values = [
-        ("trigger -> accepted", duration(trigger.accepted_ns)),
-        ("trigger -> effective", duration(trigger.effective_ns)),
-        ("trigger -> sigterm", duration(summary.trigger_to_sigterm_ns)),
-        ("sigterm -> endpoint ready:false", duration(summary.sigterm_to_ready_false_ns)),
-        ("sigterm -> last flow terminal", duration(summary.sigterm_to_last_flow_terminal_ns)),
-        ("trigger -> container terminated", duration(summary.trigger_to_container_terminated_ns)),
-        ("trigger -> endpoint removed", duration(summary.trigger_to_endpoint_removed_ns)),
-        ("last tcp end -> endpoint removed", duration(summary.dead_endpoint_window_ns)),
-    ]
     orders = [
         (f"{_words(o.first)} before {_words(o.second)}", _ANSWERS[o.order]) for o in summary.orders
     ]
@@ -208,7 +213,7 @@ def _summary(report: Report) -> list[str]:
         for gone in report.trial.container_exits
     ]
     ends = [("ended", _pod_end(end)) for end in report.trial.pod_ends]
-    return [*table(rows), "", *table([*values, *orders, *exits, *ends])]
+    return [*table(rows), "", *table([*figures(report.trial), *orders, *exits, *ends])]
 
 
 def _pod_end(end: PodEnd) -> str:

@@ -6,26 +6,29 @@ is torn: messages wait in xdist's queue of events until it comes to them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
 import pytest
 
+from pytest_drainwatch.showing import screen
 from pytest_drainwatch.showing.relay import Kind, Message, Receiver
 
 EVENT = "drainwatch_told"  # what xdist calls worker_EVENT() for
+DRAWN_EVERY_S = 0.1
 
 
 class Board:
-    """Lines as they come; on a terminal with ``-v`` a last line that says what all do."""
+    """Lines as they come; on a terminal, below them, a line a worker that says what it does."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
-        self.live = bool(config.get_verbosity() > 0 and self._terminal and self._terminal.isatty)
+        self._screen = screen.of_pytest(config)
+        self.live = self._screen.live
         self._doing: dict[str, str] = {}
-        self._showing = False
+        self._drawn_at = 0.0
         session = config.pluginmanager.get_plugin("dsession")
         self._queue: Queue[tuple[str, dict[str, Any]]] | None = getattr(session, "queue", None)
         self._receiver: Receiver | None = None
@@ -58,46 +61,25 @@ class Board:
 
     def show(self, message: Message) -> None:
         """A worker said something."""
-        if message.kind is Kind.STATUS:
+        if message.kind is Kind.LINE:
+            self._screen.line(f"drainwatch: {message.worker} {message.text}")
+            self._drawn_at = 0.0  # the line took the place of the others
+        elif message.text:
             self._doing[message.worker] = message.text
         else:
-            self.hide()
-            self._terminal.ensure_newline()
-            self._terminal.write_line(f"drainwatch: {message.worker} {message.text}")
-        self._draw()
+            self.over(message.worker)
+        now = time.monotonic()
+        if now - self._drawn_at >= DRAWN_EVERY_S:
+            self._drawn_at = now
+            self._screen.show_lines(
+                [f"{name} {text}" for name, text in sorted(self._doing.items())]
+            )
 
     def over(self, worker: str) -> None:
-        """A worker's test is over, or the worker is gone."""
+        """A worker's phase or test is over, or the worker is gone."""
         self._doing.pop(worker, None)
 
     def hide(self) -> None:
         """Somebody else is going to write."""
-        if self._showing:
-            self._terminal.rewrite("", erase=True)
-            self._terminal.write("\r")
-            self._terminal.currentfspath = None  # the line is empty: no new one is needed
-            self._showing = False
-
-    def _draw(self) -> None:
-        if not self.live or not self._doing:
-            return
-        if not self._showing:
-            self._terminal.ensure_newline()
-        self._terminal.rewrite(in_one_line(self._doing, self._terminal._tw.fullwidth), erase=True)
-        self._terminal.currentfspath = -2  # pytest's own sign: the line is not at its start
-        self._showing = True
-
-
-def in_one_line(doing: Mapping[str, str], width: int) -> str:
-    """What all workers do, in as many words as there is room for; never wider than ``width``.
-
-    A status is "TRIAL: PHASE: COUNTS". Counts go first, then names of trials.
-    """
-    full = sorted(doing.items())
-    shorter = [(worker, text.rpartition(": ")[0] or text) for worker, text in full]
-    shortest = [(worker, text.rpartition(": ")[2]) for worker, text in shorter]
-    for words in (full, shorter, shortest):
-        line = "drainwatch: " + " · ".join(f"{worker} {text}" for worker, text in words)
-        if len(line) < width:
-            return line
-    return line[: width - 2] + "…"
+        self._screen.hide()
+        self._drawn_at = 0.0

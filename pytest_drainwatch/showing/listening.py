@@ -15,10 +15,12 @@ from pytest_drainwatch import session
 if TYPE_CHECKING:
     from pytest_drainwatch.planning.planned import Plan
     from pytest_drainwatch.showing.board import Board
+    from pytest_drainwatch.showing.screen import Screen
 
 REPORTS = pytest.StashKey[list[pytest.TestReport]]()
 # Of a run that sets out to measure.
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
+SCREEN: pytest.StashKey[Screen] = pytest.StashKey()
 
 
 class Listener:
@@ -33,14 +35,13 @@ class Listener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
-        if self._board is not None:
-            self._board.hide()
+        self._hide()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(report)
+        self._hide()
         if self._board is not None:
-            self._board.hide()
             node = getattr(report, "node", None)
             if node is not None and report.when == "teardown":
                 self._board.over(node.gateway.id)
@@ -78,6 +79,9 @@ class Listener:
         terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None and self._config.get_verbosity() >= 0:
             terminal.ensure_newline()
+            if terminal.isatty():  # xdist's "ready: 2/2 workers", which it rewrites itself
+                terminal.rewrite("", erase=True)
+                terminal.write("\r")
             for line in (*session.whereabouts(self._config), *plan.words):
                 terminal.write_line(line)
 
@@ -86,6 +90,13 @@ class Listener:
         if self._board is not None:
             self._board.hide()
             self._board.over(node.gateway.id)
+
+    def _hide(self) -> None:
+        """Somebody else writes next: nothing that moves is left, nothing said kept back."""
+        if self._board is not None:
+            self._board.hide()
+        elif SCREEN in self._config.stash:
+            self._config.stash[SCREEN].hide()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

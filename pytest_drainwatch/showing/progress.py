@@ -3,162 +3,148 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import pytest
 
 from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.showing import screen
+from pytest_drainwatch.showing.live import Live, Trial
+from pytest_drainwatch.showing.picture import Scene, in_a_line, when
 from pytest_drainwatch.showing.relay import Kind, Sender
 
 log = logging.getLogger("pytest_drainwatch.trial")
-STATUS_EVERY_S = 1.0
+NOTE_EVERY_S = 1.0
 SENDER = pytest.StashKey[Sender]()
 
 
-class Screen(Protocol):
-    """Where progress is shown."""
-
-    def line(self, text: str) -> None:
-        """A line that stays."""
-
-    def status(self, text: str) -> None:
-        """What takes the place of the last status."""
-
-
 class PytestProgress:
-    """Phases with ``-v``, flow counts on a terminal with ``-v``; all phases to the log.
+    """On a terminal a picture, and with ``-v`` phases and events as lines that stay; elsewhere
+    phases with ``-v``. In ``-q`` nothing. All phases go to the log.
 
-    ``trial`` names the trial where several are measured at once, by workers of xdist.
+    ``trial`` names the trial.
     """
 
     def __init__(self, config: pytest.Config, trial: str = "") -> None:
         self._quiet = config.get_verbosity() < 0
         self._verbose = config.get_verbosity() > 0
-        self._screen, self._live = _screen(config, trial)
-        self._status_at = 0.0
-        self._phase = ""
+        self._out: _Far | _Near = _Far(config, trial) if _is_far(config) else _Near(config, trial)
 
     def line(self, text: str) -> None:
         """Something that a person must know, such as what was kept; silent in ``-q``."""
         log.info(text)
         if not self._quiet:
-            self._screen.line(text)
+            self._out.line(text)
+            self._out.live.draw()
+
+    def follow(self, trial: Trial) -> None:
+        """A trial can be looked at from now on."""
+        self._out.live.follow(trial)
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
-        """A phase begins: shown with ``-v``."""
-        self._phase = name
-        self._status_at = 0.0
+        """A phase begins."""
         log.info("phase %s", name)
         if self._verbose:
-            self._screen.line(f"{name}{_about(expected_ns)}")
+            self._out.line(f"{name}{_about(expected_ns)}")
+        if self._out.shows:
+            self._out.live.phase(name, expected_ns)
 
     def status(self, text: str) -> None:
-        """Flow counts, rewritten in place on a terminal."""
-        now = time.monotonic()
-        if not self._verbose or not self._live or now - self._status_at < STATUS_EVERY_S:
-            return
-        self._status_at = now
-        self._screen.status(f"{self._phase}: {text}")
+        """What the phase is at, in words; for a terminal."""
+        self._out.live.note(text)
+
+    def rest(self) -> None:
+        """The phase is over, and who comes next may write."""
+        self._out.live.rest()
+        self._out.rest()
+        if self._verbose and self._out.shows and (news := self._out.live.news()):
+            self._out.line(*(f"{when(each):>12}  {each.text}" for each in news))
 
 
-def _screen(config: pytest.Config, trial: str) -> tuple[Screen, bool]:
-    """Where this process shows progress, and whether that is a terminal."""
-    told = getattr(config, "workerinput", {})
-    if "dw_relay" in told:
-        return _Far(_sender(config), trial), bool(told.get("dw_isatty"))
-    terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
-    return _Near(config, terminal), bool(terminal and terminal.isatty)
-
-
-def _sender(config: pytest.Config) -> Sender:
-    """One for the whole worker."""
-    if SENDER not in config.stash:
-        told: dict[str, str] = config.workerinput  # type: ignore[attr-defined]
-        config.stash[SENDER] = Sender(told["dw_relay"], told["workerid"])
-        config.add_cleanup(config.stash[SENDER].close)
-    return config.stash[SENDER]
+def _is_far(config: pytest.Config) -> bool:
+    return "dw_relay" in getattr(config, "workerinput", {})
 
 
 class _Near:
     """This process's own terminal, if it has one."""
 
-    def __init__(self, config: pytest.Config, terminal: Any) -> None:
-        self._terminal = terminal
-        self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
-        self._showing = False
+    def __init__(self, config: pytest.Config, trial: str) -> None:
+        self._screen = screen.of_pytest(config)
+        self.shows = self._screen.live
+        self.live = Live(self._screen.show, trial)
 
-    def line(self, text: str) -> None:
-        if self._terminal is None:
-            return
-        text = f"drainwatch: {text}"
-        with self._uncaptured():
-            if self._showing:  # take the place of the status line
-                self._terminal.rewrite(text, erase=True)
-                self._terminal.write("\n")
-                self._showing = False
-            else:
-                self._terminal.ensure_newline()
-                self._terminal.write_line(text)
+    def line(self, *texts: str) -> None:
+        self._screen.line(*(f"drainwatch: {text}" for text in texts))
 
-    def status(self, text: str) -> None:
-        with self._uncaptured():
-            self._terminal.rewrite(f"drainwatch: {text}", erase=True)
-        self._showing = True
-
-    @contextmanager
-    def _uncaptured(self) -> Iterator[None]:
-        if self._capture is None:
-            yield
-            return
-        with self._capture.global_and_fixture_disabled():
-            yield
+    def rest(self) -> None:
+        self._screen.rest()
 
 
 class _Far:
     """The terminal of the controller whose worker this is."""
 
-    def __init__(self, send: Sender, trial: str) -> None:
-        self._send = send
+    def __init__(self, config: pytest.Config, trial: str) -> None:
+        told: Any = getattr(config, "workerinput", {})
+        if SENDER not in config.stash:  # one for the whole worker
+            config.stash[SENDER] = Sender(told["dw_relay"], told["workerid"])
+            config.add_cleanup(config.stash[SENDER].close)
+        self._send = config.stash[SENDER]
         self._trial = f"{trial}: " if trial else ""
+        self.shows = bool(told.get("dw_isatty"))
+        self.live = Live(self._show, trial)
 
-    def line(self, text: str) -> None:
-        self._send(Kind.LINE, self._trial + text)
+    def line(self, *texts: str) -> None:
+        for text in texts:
+            self._send(Kind.LINE, self._trial + text)
 
-    def status(self, text: str) -> None:
-        self._send(Kind.STATUS, self._trial + text)
+    def rest(self) -> None:
+        self._send(Kind.STATUS, "")
+
+    def _show(self, scene: Scene) -> None:
+        self._send(Kind.STATUS, in_a_line(scene))
 
 
 class PlainProgress:
-    """The same for the shell: one line a phase on standard error."""
+    """The same for the shell, on standard error: a picture, or one line a phase."""
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO | None = None, trial: str = "") -> None:
+        self._screen = screen.of_shell(stream)
+        self._live = Live(self._screen.show, trial)
         self._phase = ""
-        self._shown = ""
-        self._status_at = 0.0
+        self._note = ""
+        self._note_at = 0.0
 
     def line(self, text: str) -> None:
         """Something worth a line."""
-        # Nobody reads it any more: no reason to break a measurement off.
-        with suppress(BrokenPipeError):
-            print(f"drainwatch: {text}", file=self._stream, flush=True)
+        self._screen.line(f"drainwatch: {text}")
+        self._live.draw()
+
+    def follow(self, trial: Trial) -> None:
+        """A trial can be looked at from now on."""
+        self._live.follow(trial)
 
     def phase(self, name: str, expected_ns: int | None = None) -> None:
         """A phase begins."""
         self._phase = name
-        self.line(f"{name}{_about(expected_ns)}")
+        if self._screen.live:
+            self._live.phase(name, expected_ns)
+        else:
+            self.line(f"{name}{_about(expected_ns)}")
 
     def status(self, text: str) -> None:
-        """Flow counts when they change, at most once a second."""
+        """What the phase is at, in words: when that changes, at most once a second."""
+        self._live.note(text)
         now = time.monotonic()
-        if text == self._shown or now - self._status_at < STATUS_EVERY_S:
+        if self._screen.live or text == self._note or now - self._note_at < NOTE_EVERY_S:
             return
-        self._shown, self._status_at = text, now
+        self._note, self._note_at = text, now
         self.line(f"{self._phase}: {text}")
+
+    def rest(self) -> None:
+        """The phase is over, and who comes next may write."""
+        self._live.rest()
+        self._screen.rest()
 
 
 def _about(expected_ns: int | None) -> str:

@@ -15,9 +15,10 @@ import pytest
 
 from pytest_drainwatch.planning import planned
 from pytest_drainwatch.session import RUN, only_looks, shown, workers_of
-from pytest_drainwatch.showing.listening import PLAN, REPORTS
+from pytest_drainwatch.showing.listening import PLAN, REPORTS, measured
 from pytest_drainwatch.telling import gate
 from pytest_drainwatch.telling.attempts import NOT_JUDGED, Measured, Told, table
+from pytest_drainwatch.telling.told import NO_TRACE
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # What a person has to know even with ``-q``, and the rest.
 PROBLEMS = pytest.StashKey[list[str]]()
 LINES = pytest.StashKey[list[str]]()
+# What the run measured, for those that come after it was summed up.
+SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 # Trials of which no test told, but whose reports are there.
 SILENT = pytest.StashKey[list[Measured]]()
 
@@ -52,7 +55,9 @@ def _sum_up(config: pytest.Config) -> list[str]:
     if not _anything(folder) and all(trial["test"] in told.skipped for trial in plan.trials):
         return []  # nothing was to be measured in the end
     problems = _guarded("summary.json is not written", lambda: _summarise(config, plan, told))
+    problems += _guarded("no job summary is written", lambda: _markdown(config, told))
     if has_report(folder):
+        problems += _guarded("no page is written", lambda: _page(config, told))
         # Else nobody knows what it is worth, and older runs had better stay.
         problems += _guarded("no old run was removed", lambda: _prune(config))
     return problems
@@ -75,9 +80,11 @@ def show(terminal: TerminalReporter) -> None:
 def for_json(config: pytest.Config) -> dict[str, object]:
     """What pytest-json-report writes of the whole run."""
     from pytest_drainwatch.telling.attempts import as_json
+    from pytest_drainwatch.telling.facts import of_run
 
     found: dict[str, object] = {
         "schema": 1,
+        **({"run": of_run(config)} if measured(config) else {}),
         "trials": as_json(Told.of(config.stash[REPORTS]).trials),
     }
     judged = gate.as_json(config)
@@ -91,6 +98,11 @@ def _told(config: pytest.Config) -> list[str]:
     return [
         *table(trials),
         *known.run_again({str(trial["test"]) for trial in plan.trials}),
+        *(
+            f"no trace of {each.told('scenario')}: {each.told('trace')}"
+            for each in trials
+            if each.told("trace").startswith(NO_TRACE)
+        ),
         *_guarded("stalls cannot be shown", lambda: _overload(config, trials)),
     ]
 
@@ -143,6 +155,7 @@ def _summarise(config: pytest.Config, plan: planned.Plan, told: Told) -> list[st
             for trial in plan.trials
         ],
     )
+    config.stash[SUMMARY] = found
     if config.get_verbosity() >= 0:
         config.stash[LINES] = lines(found)
         return _guarded("not all trials are in the table", lambda: _seek(config, found, told))
@@ -152,6 +165,33 @@ def _summarise(config: pytest.Config, plan: planned.Plan, told: Told) -> list[st
     of = f"{missing} of {len(found.trials)} trials were not measured"
     why = of if missing else found.incomplete_because[0]
     return [f"incomplete: {why}: {shown(config, folder / FILE)}"]
+
+
+def _page(config: pytest.Config, told: Told) -> list[str]:
+    """Write report.html, and say where it is."""
+    from pytest_drainwatch.pages.writing import write_run
+
+    run, here = config.stash[RUN], config.invocation_params.dir
+    page = write_run(
+        run.folder,
+        config.stash.get(SUMMARY, None),
+        outcomes={(here / each.told("report")).resolve(): each.outcome for each in told.trials},
+        baseline=config.stash.get(gate.BASELINE, None),
+        across=run.settings.across,
+    )
+    config.stash.setdefault(LINES, []).append(f"page: {shown(config, page)}")
+    return []
+
+
+def _markdown(config: pytest.Config, told: Told) -> list[str]:
+    """Write what ``--dw-markdown`` asks for, once the run is summed up."""
+    target = config.stash[RUN].settings.markdown
+    if target is None or SUMMARY not in config.stash:
+        return []
+    from pytest_drainwatch.telling import job_summary
+
+    job_summary.write(config, target, config.stash[SUMMARY], told)
+    return []
 
 
 def _seek(config: pytest.Config, found: Summary, told: Told) -> list[str]:

@@ -5,15 +5,17 @@ Reports are what reaches everybody: junit, JSON, the controller of xdist.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
 from pytest_drainwatch.planning import repeating
-from pytest_drainwatch.session import shown
+from pytest_drainwatch.session import RUN, shown
 
 if TYPE_CHECKING:
     from pytest_drainwatch.core.document import Report
@@ -26,12 +28,19 @@ NAMES = frozenset(
     {
         *("scenario", "sigterm", "tcp", "tcp_ended", "udp", "udp_ended", "new", "exit"),
         *("stalls", "worst_stall_ms", "report", "repeat"),
+        *("hurt", "window", "try", "lasted_s", "kubernetes", "cluster", "build", "page", "trace"),
+        "promise",  # of a test that failed, beside its first trial
     }
 )
 # Without these it is no trial that tells of itself.
 ESSENTIAL = frozenset({"scenario", "report"})
+PAGE = "report.html"
+# What is told of a trace that there should be.
+NO_TRACE = "cannot be written"
 _NAME = re.compile(r"(dw\d*)\.(\w+)")
 TRIALS = pytest.StashKey["list[Trial]"]()
+# What was told of each of them.
+TOLD = pytest.StashKey["list[dict[str, object]]"]()
 FAILED = pytest.StashKey[bool]()
 
 
@@ -41,35 +50,62 @@ def announce(request: pytest.FixtureRequest, measured: Trial) -> Trial:
     trials = item.stash.setdefault(TRIALS, [])
     trials.append(measured)
     prefix = PROPERTY if len(trials) == 1 else f"dw{len(trials)}."
-    item.user_properties.extend((prefix + name, text) for name, text in _told(item, measured))
+    found = dict(_told(item, measured))
+    item.stash.setdefault(TOLD, []).append(found)
+    item.user_properties.extend((prefix + name, text) for name, text in found.items())
     item.config.hook.pytest_drainwatch_trial(trial=measured, request=request)
     return measured
 
 
 def forget(item: pytest.Item) -> None:
     """A test starts, perhaps again: what an earlier attempt measured is not this one's."""
-    item.stash[TRIALS] = []
+    item.stash[TRIALS], item.stash[TOLD] = [], []
     item.stash[FAILED] = False
     item.user_properties[:] = [p for p in item.user_properties if not ours(p[0])]
 
 
-def enrich(item: pytest.Item, report: pytest.TestReport) -> None:
+def enrich(
+    item: pytest.Item,
+    report: pytest.TestReport,
+    excinfo: pytest.ExceptionInfo[BaseException] | None,
+) -> None:
     """A test failed: note it, for ``--dw-keep=on-failure``, and show what happened around it."""
     item.stash[FAILED] = True
+    if excinfo is not None:
+        from pytest_drainwatch.telling import void
+
+        void.shorten(item, report, excinfo)
     trials = item.stash.get(TRIALS, [])
     if trials and report.when == "call":
+        _tell_promise(item, report)
         from pytest_drainwatch.explain import failure_sections
 
         as_typed = [replace(each, folder=shown(item.config, each.folder)) for each in trials]
-        report.sections += [
-            (f"drainwatch timeline: {name}", text) for name, text in failure_sections(as_typed)
-        ]
+        for name, text in failure_sections(as_typed):
+            title = f"drainwatch: {name}"
+            # Part of the failure, as junit and JSON have it: --show-capture, which hides other
+            # sections, is about what a test wrote.
+            if (add := getattr(report.longrepr, "addsection", None)) is not None:
+                add(title, text, "-")
+            else:
+                report.sections.append((title, text))
 
 
 def json_metadata(item: pytest.Item) -> dict[str, object]:
     """pytest-json-report: headline values of each of the item's trials."""
-    found = [dict(_told(item, trial)) for trial in item.stash.get(TRIALS, [])]
+    found = item.stash.get(TOLD, [])
     return {"drainwatch": found} if found else {}
+
+
+def _tell_promise(item: pytest.Item, report: pytest.TestReport) -> None:
+    """The line of the test that did not hold, as its author wrote it."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    line = linecache.getline(str(crash.path), crash.lineno).strip() if crash is not None else ""
+    if line:
+        # Reports hold a copy of what was told before.
+        for told in (item.user_properties, report.user_properties):
+            told.append((f"{PROPERTY}promise", line))
+        item.stash[TOLD][0]["promise"] = line
 
 
 def _told(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, object]]:
@@ -84,7 +120,67 @@ def _told(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, object]]:
         ("worst_stall_ms", worst_ms),
         ("report", str(shown(item.config, trial.folder / "report.json"))),
         ("repeat", repeating.label(repeating.repeat_of(item))),
+        *circumstances(trial.report),
+        *_beside(item, trial),
     ]
+
+
+def circumstances(report: Report) -> Sequence[tuple[str, object]]:
+    """Who was hurt, in which window most, and what to try; where and by what it was measured."""
+    told = [entry.t_ns for entry in report.trial.timeline]
+    lasted_ns = max((hi for _, hi in told), default=0) - min((lo for lo, _ in told), default=0)
+    where = report.environment
+    advised = _in_words(lambda: _advised(report))
+    return [
+        ("hurt", _in_words(lambda: _hurt(report))),
+        ("window", _in_words(lambda: _window(report))),
+        *([("try", advised)] if advised else []),
+        ("lasted_s", round(lasted_ns / 1e9, 1)),
+        ("kubernetes", where.kubernetes_version or "not known"),
+        ("cluster", where.provider or "not known"),
+        ("build", f"{report.drainwatch_version} ({report.git_commit})"),
+    ]
+
+
+def _hurt(report: Report) -> str:
+    from pytest_drainwatch.render.advice import findings
+
+    found = findings(report)
+    broken = [f"{each.part}: {each.what}" for each in found if each.broken]
+    unknown = [f"{each.part}: {each.what}" for each in found if each.broken is None]
+    return "; ".join(broken) or (f"not known: {'; '.join(unknown)}" if unknown else "nobody")
+
+
+def _window(report: Report) -> str:
+    from pytest_drainwatch.render.page.hurt import hurt
+
+    found = hurt(report.trial)
+    return "none" if found is None else found["text"]
+
+
+def _advised(report: Report) -> str:
+    """The first advice that the evidence carries; empty if it carries none."""
+    from pytest_drainwatch.render.advice import findings
+
+    because = [why for each in findings(report) if each.broken for why in each.because]
+    return next((advice for why in because for advice in why.advice), "")
+
+
+def _beside(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, str]]:
+    """Where there is more to see: the run's page, which is written at its end, and the trace."""
+    from pytest_drainwatch import tracing
+
+    run = item.config.stash[RUN]
+    found: list[tuple[str, str]] = []
+    if trial.folder.is_relative_to(run.folder):
+        within = quote(trial.folder.relative_to(run.folder).as_posix(), safe="")
+        found.append(("page", f"{shown(item.config, run.folder / PAGE)}#/trial/{within}"))
+    if "trace" in run.given and run.settings.trace:
+        try:
+            found.append(("trace", str(shown(item.config, tracing.write_beside(trial)))))
+        except Exception as error:  # the trial is measured and its report is written
+            found.append(("trace", f"{NO_TRACE}: {error}"))
+    return found
 
 
 def headlines(report: Report) -> Sequence[tuple[str, str]]:

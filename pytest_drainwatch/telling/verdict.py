@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_drainwatch.session import RUN
+from pytest_drainwatch.showing import listening
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -26,6 +27,10 @@ class Verdict:
             from pytest_drainwatch.telling import gate
 
             gate.judge(session)
+        if self._config.getoption("xmlpath", default=None) and listening.measured(self._config):
+            from pytest_drainwatch.telling import facts
+
+            facts.tell_junit(self._config)
         return (yield)
 
     @pytest.hookimpl(trylast=True)

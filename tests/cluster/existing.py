@@ -19,7 +19,8 @@ from pytest_drainwatch import (
 )
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.api import Api, connect
-from pytest_drainwatch.cluster import Cluster, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.recording import loads

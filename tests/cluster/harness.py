@@ -26,6 +26,10 @@ class Silent:
 
     def status(self, text: str) -> None: ...
 
+    def follow(self, trial: Stage) -> None: ...
+
+    def rest(self) -> None: ...
+
 
 def never(*, failed: bool) -> bool:
     return False

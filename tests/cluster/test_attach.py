@@ -32,7 +32,8 @@ from pytest_drainwatch import (
 from pytest_drainwatch import Trigger as Verb
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.api import Api
-from pytest_drainwatch.cluster import Cluster, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.pod.ending import EndedBy
 from pytest_drainwatch.core.scenario.workload import Protocol

@@ -19,7 +19,8 @@ import pytest
 from pytest_drainwatch import TrialVoid, Trigger, cordon, pool
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.api import Api, connect
-from pytest_drainwatch.cluster import Cluster, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.workload.namespace import sweep

@@ -16,8 +16,9 @@ from pytest_drainwatch import (
 )
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.api import Api
-from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.placement import Address, Placement

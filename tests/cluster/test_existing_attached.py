@@ -8,7 +8,8 @@ import pytest
 
 from pytest_drainwatch import App, Behavior, Flows, Scenario, Trial, Trigger, Workload
 from pytest_drainwatch import trial as conductor
-from pytest_drainwatch.cluster import Cluster, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 from pytest_drainwatch.core.scenario import Controller
 from pytest_drainwatch.rights.needed import needed

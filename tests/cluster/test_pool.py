@@ -13,12 +13,14 @@ import pytest
 
 from pytest_drainwatch import environment
 from pytest_drainwatch.api import connect, failures
-from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, Seat, open_cluster
+from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings, Seat
 from pytest_drainwatch.cluster.embedded import records, runtime
 from pytest_drainwatch.cluster.embedded.cluster import EmbeddedCluster
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.scenario import ClusterNeeds, ProxyMode
-from pytest_drainwatch.pool import ClusterPool, refuse
+from pytest_drainwatch.pool import ClusterPool
 from pytest_drainwatch.settings import Settings
+from pytest_drainwatch.suiting import refuse
 from pytest_drainwatch.workload import client, manifests
 from pytest_drainwatch.workload.place import Place
 from tests.embedded.live.host import cgroups

@@ -168,7 +168,8 @@ def test_the_api_server_dying_or_hanging_mid_trial_voids_it(
     tmp_path: Path, sent: signal.Signals
 ) -> None:
     """A cluster of its own, whose API server we end, or stop as a hung host would."""
-    from pytest_drainwatch.cluster import ClusterSettings, open_cluster
+    from pytest_drainwatch.cluster import ClusterSettings
+    from pytest_drainwatch.cluster.opening import open_cluster
 
     cluster = open_cluster(ClusterSettings(), why="test", log=lambda _: None)
     try:

@@ -26,7 +26,7 @@ def test_a_node_that_stays_cordoned_voids_the_trial_with_the_command(
     node = Node(WEB)
     monkeypatch.setattr(undoing, "PAUSE_S", 0.0)
     monkeypatch.setattr(conductor, "_evidence", lambda _: nullcontext())
-    monkeypatch.setattr(conductor, "_observe", lambda *_: None)
+    monkeypatch.setattr(conductor, "observe", lambda *_: None)
     monkeypatch.setattr(probe, "evidence", lambda *_: iter(()))
 
     def terminate(_: object, armed: Any, *__: object) -> Any:
@@ -35,7 +35,7 @@ def test_a_node_that_stays_cordoned_voids_the_trial_with_the_command(
         node.broken = lambda call: call.method == "PATCH"
         return accepted
 
-    monkeypatch.setattr(conductor, "_terminate", terminate)
+    monkeypatch.setattr(conductor, "terminate", terminate)
     with serving(node, tmp_path) as (api, _):
         trial = stage(tmp_path)
         there: Any = SimpleNamespace(provider="existing")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_drainwatch import deploying, environment, standing, targets
+from pytest_drainwatch import deploying, environment, standing, targets, terminating
 from pytest_drainwatch import trial as conductor
 from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
@@ -198,7 +198,9 @@ def test_a_namespace_that_is_deleted_is_never_called_kept(
         context=None,
         node_address="",
     )
-    progress: Any = SimpleNamespace(line=said.append, phase=lambda *_: None)
+    progress: Any = SimpleNamespace(
+        line=said.append, phase=lambda *_: None, follow=lambda _: None, rest=lambda: None
+    )
     with conductor.prepare(
         cluster,
         Scenario(trigger=trigger),
@@ -220,8 +222,8 @@ def test_an_interrupt_of_the_last_look_is_recorded_as_one(
     def hangs() -> None:
         raise KeyboardInterrupt(sent)
 
-    monkeypatch.setattr(conductor, "all_over", lambda *_, **__: None)
-    monkeypatch.setattr(conductor, "watch_until", lambda *_: True)
+    monkeypatch.setattr(terminating, "all_over", lambda *_, **__: None)
+    monkeypatch.setattr(terminating, "watch_until", lambda *_: True)
     trial = stage(tmp_path)
     facts = SimpleNamespace(min_sync_period_ms=None, nodes=None)
     here: Any = SimpleNamespace(facts=lambda: facts)
@@ -234,7 +236,7 @@ def test_an_interrupt_of_the_last_look_is_recorded_as_one(
     evidence: Any = SimpleNamespace(observed=hangs)
     here.provider = "existing"
     with pytest.raises(KeyboardInterrupt):
-        conductor._observe(held, accepted, evidence, Beside(trial), ExitStack())
+        terminating.observe(held, accepted, evidence, Beside(trial), ExitStack())
     last = loads((tmp_path / "recording.jsonl").read_text()).observations[-1]
     assert last.event is Event.INTERRUPTED
     assert last.data == {"phase": "observe", "signal": sent}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_drainwatch import trial as conductor
+from pytest_drainwatch import terminating
 from pytest_drainwatch.beside import Beside
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
@@ -37,7 +37,7 @@ def test_the_last_plan_is_around_the_trigger_where_two_may_start_pods_at_once(
     monkeypatch.setenv("DW_STATE", str(tmp_path / "state"))
     monkeypatch.setattr(DEPLOYMENTS, "at_once", lambda: 2)
     monkeypatch.setattr(
-        conductor,
+        terminating,
         "watch_until",
         lambda stage, watch, agent, until_ns, *_: time.sleep(
             max(0, until_ns - time.monotonic_ns()) / 1e9
@@ -45,7 +45,7 @@ def test_the_last_plan_is_around_the_trigger_where_two_may_start_pods_at_once(
     )
     trial = stage(tmp_path)
     trial.scenario = Scenario(settle_ns=BEFORE_NS + 100 * NS_PER_MS)
-    here: Any = SimpleNamespace(provider="embedded")
+    here: Any = SimpleNamespace(provider="embedded", hasten=nullcontext)
     trial.cluster = here
     agent, fired = Told(), []
     armed: Any = SimpleNamespace(fire=lambda **_: fired.append(time.monotonic_ns()))
@@ -54,7 +54,7 @@ def test_the_last_plan_is_around_the_trigger_where_two_may_start_pods_at_once(
     with ExitStack() as turn:
         for _ in range(beside):
             turn.enter_context(DEPLOYMENTS.turn(lambda _: None))
-        conductor._terminate(held, armed, evidence, Beside(trial), turn)
+        terminating.terminate(held, armed, evidence, Beside(trial), turn)
     trial.recorder.close()
     dense, trigger_ns = agent.plans[-1]
     assert trigger_ns is not None, "HTTP requests are planned around it"

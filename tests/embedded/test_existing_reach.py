@@ -14,10 +14,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.cluster import ClusterError, ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import ClusterError, ClusterSettings
 from pytest_drainwatch.cluster.existing import nodes
 from pytest_drainwatch.cluster.existing.credentials import expiry
 from pytest_drainwatch.cluster.existing.production import looks_like_production
+from pytest_drainwatch.cluster.opening import open_cluster
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.recording import loads
 from pytest_drainwatch.core.scenario import Scenario, Workload

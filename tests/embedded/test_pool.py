@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from pytest_drainwatch import pool as pools
 from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterFacts, ClusterSettings
 from pytest_drainwatch.core.scenario import ClusterNeeds, ProxyMode
-from pytest_drainwatch.pool import MOST_ALIVE, ClusterPool, cluster_settings, refuse
+from pytest_drainwatch.pool import MOST_ALIVE, ClusterPool
 from pytest_drainwatch.settings import Settings
+from pytest_drainwatch.suiting import cluster_settings, refuse
 
 ANY = ClusterNeeds()
 FOUR = [ANY, *(ClusterNeeds(min_sync_period_ms=ms) for ms in (10, 20, 30))]

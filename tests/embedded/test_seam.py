@@ -7,22 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_drainwatch import cluster
-from pytest_drainwatch.cluster import (
-    ClusterError,
-    ClusterSettings,
-    NotOnThisMachine,
-    check_settings,
-    choose_provider,
-    kind,
-    open_cluster,
-)
+from pytest_drainwatch.cluster import ClusterError, ClusterSettings, NotOnThisMachine, kind, opening
 from pytest_drainwatch.cluster.embedded import machine
+from pytest_drainwatch.cluster.opening import check_settings, choose_provider, open_cluster
 
 
 @pytest.fixture(autouse=True)
 def _no_docker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_docker_answers", lambda: False)
+    monkeypatch.setattr(opening, "_docker_answers", lambda: False)
 
 
 def as_user(number: int, monkeypatch: pytest.MonkeyPatch, platform: str = "linux") -> None:
@@ -43,7 +35,7 @@ def test_root_on_linux_means_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_docker_kind_and_pytest_kind_mean_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     as_user(0, monkeypatch)
-    monkeypatch.setattr(cluster, "_docker_answers", lambda: True)
+    monkeypatch.setattr(opening, "_docker_answers", lambda: True)
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(kind, "has_pytest_kind", lambda: True)
     assert choose_provider()[0] == "kind"

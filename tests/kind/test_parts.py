@@ -20,7 +20,7 @@ from pytest_drainwatch.cluster.kind.cluster import _is_settled
 from pytest_drainwatch.cluster.kind.programs import find_kind, run
 from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.core.scenario.needs import ProxyMode
-from pytest_drainwatch.pool import refuse
+from pytest_drainwatch.suiting import refuse
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import pytest_drainwatch.pages.writing
 import pytest_drainwatch.render.compare
 import pytest_drainwatch.repeats.comparison
 import pytest_drainwatch.repeats.summary

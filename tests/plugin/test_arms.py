@@ -148,11 +148,11 @@ def test_a_failing_comparison_shows_each_arm_in_few_lines(suite: pytest.Pytester
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "*- drainwatch timeline: readiness-fails -*",
-            "tcp: 1/1 announced-fin",
+            "*- drainwatch: readiness-fails -*",
+            "tcp: 1/1 announced-fin, * after the trigger",
             "all of it: drainwatch show *readiness-fails*",
-            "*- drainwatch timeline: readiness-keeps -*",
-            "tcp: 1/1 announced-fin",
+            "*- drainwatch: readiness-keeps -*",
+            "tcp: 1/1 announced-fin, * after the trigger",
             "all of it: drainwatch show *readiness-keeps*",
         ]
     )
@@ -173,7 +173,7 @@ def test_however_many_trials_a_test_has_its_sections_are_short(number: int) -> N
     assert [name for name, _ in found] == last
     assert sum(len(text.splitlines()) for _, text in found) <= explain.SECTION_LINES
     for name, text in found:
-        assert text.startswith("tcp: 1/1 announced-fin\n")
+        assert text.startswith("tcp: 1/1 announced-fin, 5.04 s after the trigger\n")
         assert text.endswith(f"drainwatch show {name.replace('s', 'r')}/report.json")
 
 

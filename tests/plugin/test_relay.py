@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, Queue
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.showing.board import in_one_line
 from pytest_drainwatch.showing.relay import Kind, Message, Receiver, Sender, read
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets with names alone")
@@ -79,29 +76,6 @@ def _told(worker: str, kind: str, text: str) -> dict[str, str]:
     return {"worker": worker, "kind": kind, "text": text}
 
 
-@given(
-    doing=st.dictionaries(
-        st.sampled_from([f"gw{n}" for n in range(12)]),
-        st.builds("{}[r00]: {}: {}".format, st.text("ab", max_size=9), st.text("c"), st.text()),
-        min_size=1,
-    ),
-    width=st.integers(20, 300),
-)
-def test_the_status_line_is_never_wider_than_the_terminal(
-    doing: dict[str, str], width: int
-) -> None:
-    assert len(in_one_line(doing, width)) < width
-
-
-def test_the_status_line_says_as_much_as_there_is_room_for() -> None:
-    doing = {f"gw{n}": f"drain-delete[r0{n}]: observe: tcp 10/10" for n in range(2)}
-    assert in_one_line(doing, 200).count("tcp 10/10") == 2
-    assert in_one_line(doing, 80) == (
-        "drainwatch: gw0 drain-delete[r00]: observe · gw1 drain-delete[r01]: observe"
-    )
-    assert in_one_line(doing, 50) == "drainwatch: gw0 observe · gw1 observe"
-
-
 SAYING = """
 from pytest_drainwatch.showing.progress import PytestProgress
 import pytest
@@ -113,6 +87,7 @@ def test_it(request, number):
     progress.line("kept: export KUBECONFIG=x")
     progress.phase("settle", 3_000_000_000)
     progress.status("10 of 10 flows")
+    progress.rest()
 """
 
 
@@ -185,57 +160,6 @@ def test_where_there_can_be_no_relay_there_are_results_all_the_same(
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["drainwatch: 1 trial(s), *", "*drain-delete*1/1 announced-fin*"])
     result.stdout.no_fnmatch_line("*settle*")
-
-
-LIVE = """
-import time
-from pytest_drainwatch.showing.progress import PytestProgress
-import pytest
-
-@pytest.mark.parametrize("number", range(2))
-def test_it(request, number):
-    progress = PytestProgress(request.config, f"trial-{number}[r00]")
-    progress.phase("observe")
-    for flows in range(10, 0, -1):
-        progress.status(f"{flows} of 10 flows")
-        time.sleep(0.3)
-"""
-
-
-def test_on_a_terminal_one_line_says_what_all_of_them_do(suite: pytest.Pytester) -> None:
-    suite.makepyfile(LIVE)
-    written = on_a_terminal(suite, "-n2", "-v")
-    # What a status line leaves behind is erased by what is written next.
-    statuses = re.findall(r"\rdrainwatch: (gw\d [^\r\n]*)", written)
-    assert any(said.count("of 10 flows") == 2 for said in statuses), written
-    assert all(len(said) < 200 for said in statuses)
-    shown = [line.rpartition("\r")[2] for line in written.split("\r\n")]
-    assert sum(line.startswith("[gw") and " PASSED " in line for line in shown) == 2, written
-    assert sum(line.startswith("drainwatch: gw") for line in shown) == 2
-    assert not any("of 10 flows" in line for line in shown), "none stays"
-    quiet = on_a_terminal(suite, "-n2", "-q")
-    assert "of 10 flows" not in quiet
-
-
-def on_a_terminal(suite: pytest.Pytester, *arguments: str) -> str:
-    """What a run writes to a terminal of 200 columns."""
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
-        cwd=suite.path,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "200", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    written = b""
-    with suppress(OSError):  # its end closes the terminal
-        while part := os.read(ours, 65536):
-            written += part
-    os.close(ours)
-    assert process.wait(timeout=30) == 0, written.decode()
-    return written.decode()
 
 
 SLOW = """

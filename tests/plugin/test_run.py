@@ -17,8 +17,8 @@ def test_a_kept_promise_passes_and_a_broken_one_fails(drain_suite: pytest.Pytest
     result.stdout.fnmatch_lines(
         [
             "drainwatch: 3 trial(s), about * s one after the other",
-            "*drainwatch timeline*",
-            "tcp: 1/1 rst",
+            "*- drainwatch: exit-now-delete -*",
+            "tcp: 1/1 rst, * after the trigger, * after SIGTERM",
             "*sigterm_received*",
             "all of it: drainwatch show results/*/exit-now-delete/r00/report.json",
             "*- drainwatch -*",

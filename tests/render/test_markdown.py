@@ -21,7 +21,7 @@ from pytest_drainwatch.core.repeats.summary import (
     TrialEntry,
     summarised,
 )
-from pytest_drainwatch.render.markdown import MOST_BYTES, cell, show, text
+from pytest_drainwatch.render.markdown import MOST_BYTES, Broken, cell, show, text
 
 LIMIT = 1024 * 1024  # GitHub's
 
@@ -82,6 +82,45 @@ def test_everything_that_a_reviewer_asks_for_is_there() -> None:
 def test_what_is_empty_has_no_heading() -> None:
     said = show(summarised("run", trials=[entry()]))
     assert said.count("#") == 2
+
+
+BROKEN = Broken(
+    test="test_it[a|b]",
+    promise="assert trial.tcp.drained == trial.tcp.total",
+    hurt="tcp: 10/10 rst at 31 ms",
+    advice="handle SIGTERM",
+)
+
+
+def test_what_only_a_run_of_tests_knows_stands_beside_it() -> None:
+    said = show(summary(), broken=[BROKEN], facts={"page": "results/x/report.html"})
+    assert "page: results/x/report.html" in said
+    assert "### Broken promises" in said
+    row = next(line for line in said.splitlines() if "10/10 rst" in line)
+    assert "assert trial.tcp.drained == trial.tcp.total" in row
+    assert row.endswith("| handle SIGTERM |")
+    assert len(re.findall(r"\|", row)) == 5
+    without = show(summary())
+    assert "Broken promises" not in without
+    assert "Against the baseline" not in without
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_broken_promise_is_one_row(test: str, promise: str, hurt: str) -> None:
+    broken = Broken(test=test, promise=promise, hurt=hurt, advice="")
+    lines = show(summary(), broken=[broken]).splitlines()
+    at = lines.index("### Broken promises")
+    assert len(re.findall(r"\|", lines[at + 4])) == 5
+    assert lines[at + 5] == ""
+
+
+@given(st.text())
+def test_what_the_baseline_says_stays_as_it_is(said: str) -> None:
+    shown = show(summary(), compared=f"first  line\n{said}\n</pre> `x` <b>")
+    (inside,) = re.findall(r"<pre>\n(.*?)\n</pre>", shown, re.DOTALL)
+    assert "first  line" in inside
+    assert "<" not in inside
+    assert html.unescape(inside).endswith("</pre> `x` <b>")
 
 
 def rendered(said: str) -> str:

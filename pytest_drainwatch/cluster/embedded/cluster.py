@@ -10,14 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from pytest_drainwatch.cluster import (
-    ClusterError,
-    ClusterFacts,
-    ClusterSettings,
-    Log,
-    Seat,
-    check_settings,
-)
+from pytest_drainwatch.cluster import ClusterError, ClusterFacts, ClusterSettings, Log, Seat
 from pytest_drainwatch.cluster.embedded import (
     cgroups,
     diagnosis,
@@ -50,6 +43,7 @@ from pytest_drainwatch.cluster.embedded.preparation import prepare
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
 from pytest_drainwatch.cluster.embedded.store import begin_from, image_store
 from pytest_drainwatch.cluster.network import NodeNetwork
+from pytest_drainwatch.cluster.opening import check_settings
 
 READY_TIMEOUT_S = 90.0
 

@@ -30,8 +30,11 @@ PROGRAMS = {
     "ip": "iproute2",
     "mmdebstrap": "mmdebstrap",
 }
-# What trials do without, and this project's own tests need.
-TEST_PROGRAMS = {"tcpdump": "tcpdump"}
+# Debian package → programs any of which will do: what this project's own tests need besides.
+TEST_PROGRAMS = {
+    "tcpdump": ("tcpdump",),
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+}
 CNI_PACKAGE = "containernetworking-plugins"
 
 
@@ -111,7 +114,9 @@ def missing_packages() -> list[str]:
 
 def missing_test_packages() -> list[str]:
     """The same for what this project's own tests need besides."""
-    return sorted({package for name, package in TEST_PROGRAMS.items() if not find_program(name)})
+    return [
+        package for package, any_of in TEST_PROGRAMS.items() if not any(map(find_program, any_of))
+    ]
 
 
 def missing_programs() -> list[str]:

@@ -24,7 +24,8 @@ pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[3]
 OWNER = """
 import sys, time
-from pytest_drainwatch.cluster import ClusterSettings, open_cluster
+from pytest_drainwatch.cluster import ClusterSettings
+from pytest_drainwatch.cluster.opening import open_cluster
 from tests.embedded.live.workload import deploy_web
 nodes = int(sys.argv[1])
 cluster = open_cluster(ClusterSettings(nodes=nodes), why="a test", log=lambda line: None)

@@ -1,0 +1,1 @@
+"""Pages: what is read from results, as one self-contained HTML file."""
