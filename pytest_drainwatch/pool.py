@@ -12,7 +12,8 @@ from pytest_drainwatch.api import Api, ApiUnavailable, connect, failures
 from pytest_drainwatch.cluster import Cluster, ClusterError, ClusterSettings
 from pytest_drainwatch.cluster.embedded import starts
 from pytest_drainwatch.cluster.kind import Bring
-from pytest_drainwatch.cluster.opening import check_settings, open_cluster
+from pytest_drainwatch.cluster.opening import open_cluster
+from pytest_drainwatch.cluster.possible import check_settings
 from pytest_drainwatch.core.scenario import ClusterNeeds
 from pytest_drainwatch.core.scenario.needs import in_words
 from pytest_drainwatch.settings import Settings

@@ -21,7 +21,7 @@ from pytest_drainwatch import (
 )
 from pytest_drainwatch.cluster import ClusterSettings, NotOnThisMachine
 from pytest_drainwatch.cluster.embedded import machine
-from pytest_drainwatch.cluster.opening import check_settings
+from pytest_drainwatch.cluster.possible import check_settings
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
 
 APP = App(grace_period_s=6, drain_ns=3 * NS_PER_S)

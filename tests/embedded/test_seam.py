@@ -9,7 +9,8 @@ import pytest
 
 from pytest_drainwatch.cluster import ClusterError, ClusterSettings, NotOnThisMachine, kind, opening
 from pytest_drainwatch.cluster.embedded import machine
-from pytest_drainwatch.cluster.opening import check_settings, choose_provider, open_cluster
+from pytest_drainwatch.cluster.opening import choose_provider, open_cluster
+from pytest_drainwatch.cluster.possible import check_settings
 
 
 @pytest.fixture(autouse=True)

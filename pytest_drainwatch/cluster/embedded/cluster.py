@@ -43,7 +43,7 @@ from pytest_drainwatch.cluster.embedded.preparation import prepare
 from pytest_drainwatch.cluster.embedded.rootfs import cached_root_filesystem
 from pytest_drainwatch.cluster.embedded.store import begin_from, image_store
 from pytest_drainwatch.cluster.network import NodeNetwork
-from pytest_drainwatch.cluster.opening import check_settings
+from pytest_drainwatch.cluster.possible import check_settings
 
 READY_TIMEOUT_S = 90.0
 
