@@ -67,6 +67,7 @@ def _try(arguments: argparse.Namespace) -> int:
     from pytest_drainwatch import interrupts
     from pytest_drainwatch.cluster import ClusterError
     from pytest_drainwatch.controls import CONTROLS
+    from pytest_drainwatch.explain import void_text
     from pytest_drainwatch.pool import ClusterPool
     from pytest_drainwatch.results import claim_folder, new_run_id
     from pytest_drainwatch.showing.progress import PlainProgress
@@ -108,7 +109,7 @@ def _try(arguments: argparse.Namespace) -> int:
                 for line in told(control, found):
                     write(line + "\n")
     except (ClusterError, TrialVoid) as error:
-        return fail(CANNOT, f"void: {error}")
+        return fail(CANNOT, void_text(f"void: {error}"))
     except KeyboardInterrupt:
         return fail(130, "interrupted; the recordings so far are kept")
     write(f"{good} of {len(CONTROLS)} controls as expected; {settings.out / run_id}\n")
