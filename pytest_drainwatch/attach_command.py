@@ -31,7 +31,14 @@ NOT_HERE = frozenset(
     }
 )
 # Numbers of Http, by their argument.
-NUMBERS = ("keepalive", "idle", "in-flight", "new", "rate-hz", "expect-status")
+NUMBERS = {
+    "keepalive": "clients that pool a connection and ask all the time (10)",
+    "idle": "clients that ask once before the trigger and once after it (10)",
+    "in-flight": "requests under way when the trigger is sent; asks for --in-flight-path (0)",
+    "new": "clients that ask over a new connection each time (0)",
+    "rate-hz": "requests a second of each client that asks all the time (10)",
+    "expect-status": "any other status is a failure (200)",
+}
 
 
 def register(commands: Any) -> None:
@@ -46,13 +53,19 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "workload", help="deployment/NAME, statefulset/NAME, daemonset/NAME, app=web"
     )
-    parser.add_argument("--namespace", "-n", default="default", metavar="NAME")
+    parser.add_argument("--namespace", "-n", default="default", metavar="NAME", help="where it is")
     parser.add_argument("--port", metavar="PORT", help="of the Service, by number or name")
     parser.add_argument("--service", metavar="NAME", help="where several select the pods")
     parser.add_argument(
         "--protocol", type=_protocol_name, default="tcp", metavar="{tcp,udp,http}",
+        help="what is spoken there",
     )  # fmt: skip
-    parser.add_argument("--trigger", choices=[str(t) for t in Trigger], default="rollout")
+    parser.add_argument(
+        "--trigger",
+        choices=[str(t) for t in Trigger],
+        default="rollout",
+        help="how pods are terminated",
+    )
     parser.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
     parser.add_argument(
         "--access", choices=[str(a) for a in Access], default="nodeport",
@@ -62,14 +75,20 @@ def register(commands: Any) -> None:
     said.add_argument("--send", metavar="TEXT", help=r"a request; \r, \n, \x00; {seq}: its number")
     said.add_argument("--expect", metavar="REGEX", help="what an answer matches")
     http = parser.add_argument_group("http")
-    http.add_argument("--path", default="/", metavar="PATH")
+    http.add_argument("--path", default="/", metavar="PATH", help="what is asked for")
     http.add_argument("--host", metavar="NAME", help="Host header")
-    http.add_argument("--header", action="append", default=[], metavar="NAME:VALUE")
+    http.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME:VALUE",
+        help="sent with each request, never recorded; may be repeated",
+    )
     http.add_argument("--in-flight-path", metavar="PATH", help="one whose answer takes long")
     http.add_argument("--in-flight-lasts", metavar="DURATION", help="about how long: 10s")
     http.add_argument("--identity-header", metavar="NAME", help="of answers: which pod gave them")
-    for name in NUMBERS:
-        http.add_argument(f"--{name}", type=int, metavar="N")
+    for name, about in NUMBERS.items():
+        http.add_argument(f"--{name}", type=int, metavar="N", help=about)
     add_flags(parser, (option for option in OF_ONE_TRIAL if option.name not in NOT_HERE))
     parser.set_defaults(run=_attach)
 

@@ -91,10 +91,25 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_run(commands: Any) -> None:
     run = commands.add_parser("run", help="one trial from the shell")
-    run.add_argument("--drain-behavior", choices=[str(b) for b in Behavior], default="drain")
-    run.add_argument("--trigger", choices=[str(t) for t in Trigger], default="delete")
-    run.add_argument("--access", choices=[str(a) for a in Access], default="nodeport")
-    run.add_argument("--replicas", type=int, default=1, metavar="N")
+    run.add_argument(
+        "--drain-behavior",
+        choices=[str(b) for b in Behavior],
+        default="drain",
+        help="what the probe does on SIGTERM",
+    )
+    run.add_argument(
+        "--trigger",
+        choices=[str(t) for t in Trigger],
+        default="delete",
+        help="how pods are terminated",
+    )
+    run.add_argument(
+        "--access",
+        choices=[str(a) for a in Access],
+        default="nodeport",
+        help="how the Service is reached",
+    )
+    run.add_argument("--replicas", type=int, default=1, metavar="N", help="pods of the probe")
     run.add_argument("--targets", type=int, default=1, metavar="N", help="pods deleted at once")
     add_flags(run, OF_ONE_TRIAL)
     run.set_defaults(run=_run)
@@ -183,7 +198,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _add_derive(commands: Any) -> None:
     derive = commands.add_parser("derive", help="judge a recording again")
-    derive.add_argument("recording", type=Path, metavar="RECORDING")
+    derive.add_argument("recording", type=Path, metavar="RECORDING", help="a recording.jsonl")
     derive.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
     derive.set_defaults(run=_derive)
 

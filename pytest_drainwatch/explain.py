@@ -62,7 +62,8 @@ def failure_section(trial: Trial, lines: int = SECTION_LINES) -> str:
     In at most so many lines (LEAST_LINES or more).
     """
     judged = trial.report.trial
-    head = [mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN]
+    marks = [mark.strip() for mark in probing.marks(judged)][:MARKS_SHOWN]
+    head = [line for mark in marks for line in _wrapped(mark)][: lines - LEAST_LINES]
     where = _where(trial)
     left = lines - len(head) - len(where)
     told = _told(findings(trial.report), max(left - TIMELINE_LINES, min(left, LEAST_LINES)))

@@ -95,20 +95,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_drainwatch.planning import planned
 
         config.stash[listening.PLAN] = planned.plan(config, items)
-    _check_baseline(config)
+    _check(config)
 
 
 @pytest.hookimpl(optionalhook=True, trylast=True)
 def pytest_xdist_node_collection_finished(node: Any) -> None:
     # After our listener, which learns from the first worker whether anything is measured.
-    _check_baseline(node.config)
+    _check(node.config)
 
 
-def _check_baseline(config: pytest.Config) -> None:
-    if "baseline" in config.stash[session.RUN].given:
+def _check(config: pytest.Config) -> None:
+    """What would else be found out when all is measured."""
+    given = config.stash[session.RUN].given
+    if "baseline" in given:
         from pytest_drainwatch.telling import gate
 
         gate.check(config)
+    if "markdown" in given:
+        from pytest_drainwatch.telling import job_summary
+
+        job_summary.check(config)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:

@@ -123,10 +123,19 @@ def read_part(path: Path, *, salvage: bool = False) -> tuple[Observation, ...]:
 def write_atomic(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old one or the new one, never a half.
 
-    Raises :class:`RecorderError` naming the file.
+    A link stays one, and /dev/stdout a device: it is written to. Raises :class:`RecorderError`
+    naming the file.
     """
+    try:
+        whole = path.is_file() or not path.exists()
+        path = path.resolve() if path.is_symlink() and whole else path
+    except OSError as error:
+        raise _unwritable(path, error) from error
     temporary = path.with_name(f".{path.name}.tmp")
     try:
+        if not whole:
+            path.write_text(text, encoding="utf-8")
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)

@@ -115,7 +115,7 @@ class Stage:
             if signalled is not None:
                 self._void(Event.INTERRUPTED, name, signalled)
                 raise KeyboardInterrupt(signalled) from error
-            reason, void = _explained(name, error)
+            reason, void = _explained(name, error, self.recorder.path)
             self._void(Event.VOID, name, reason)
             if void is not None:
                 raise void from error
@@ -165,10 +165,12 @@ def record_void(folder: Path, header: Header, phase: str, reason: str) -> None:
         recorder.finish(None, _noted(Event.VOID, {"phase": phase, "reason": reason}))
 
 
-def _explained(phase: str, error: BaseException) -> tuple[str, TrialVoid | None]:
+def _explained(phase: str, error: BaseException, recording: Path) -> tuple[str, TrialVoid | None]:
     """Why a phase ended early, and what to raise for it; None: the error itself."""
     if isinstance(error, HARNESS_FAILURES):
-        return str(error), TrialVoid(f"void in phase '{phase}': {error}")
+        # Who has no command to name leaves what was recorded, which ends in the evidence.
+        look = "" if "look at" in str(error).lower() else f". Look at: tail -n 5 {recording}"
+        return str(error), TrialVoid(f"void in phase '{phase}': {error}{look}")
     if isinstance(error, failures()):
         return explain(error), TrialVoid(
             f"void in phase '{phase}': the API server failed: {explain(error)}; expected it to "

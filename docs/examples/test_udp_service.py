@@ -16,19 +16,20 @@ UDP = Scenario(
 READINESS = {"fails": "fail", "keeps": "keep"}
 
 
-def lost(trial: Trial) -> int:
-    """Datagrams of the terminated pod's clients that nobody answered."""
+def lost(trial: Trial) -> list[int]:
+    """Of each client of the terminated pod: how many of its datagrams nobody answered."""
     told = [flow.continuity for flow in trial.flows if flow.role == "target"]
     known = [each.lost for each in told if each is not None and each.lost is not None]
     assert len(known) == len(told) == trial.scenario.flows.udp, "not known of every client"
-    return sum(known)
+    return known
 
 
 @pytest.mark.trial
 @pytest.mark.parametrize("arms", [arms(UDP, "app.readiness_on_drain", READINESS)], ids=["udp"])
-def test_who_fails_readiness_and_serves_on_loses_no_datagram(trials: dict[str, Trial]) -> None:
-    # All clients were led to the other pod, while the old one still answered.
+def test_who_fails_readiness_and_serves_on_loses_next_to_nothing(trials: dict[str, Trial]) -> None:
+    # All clients were led to the other pod, while the old one still answered. At most the
+    # datagram is lost that was on its way when conntrack's entry went.
     assert trials["fails"].udp.mechanisms == {Mechanism.REHOMED: 10}
-    assert lost(trials["fails"]) == 0
+    assert max(lost(trials["fails"])) <= 1
     # Who stays in the Service to the end takes its clients' datagrams with it.
-    assert lost(trials["keeps"]) > 0
+    assert min(lost(trials["keeps"])) > 1

@@ -37,7 +37,7 @@ def show(
         return fail(CANNOT, str(error))
     except RecorderError as error:
         why = getattr(error.__cause__, "strerror", None) or error
-        return fail(CANNOT, f"{where}: cannot write it: {why}")
+        return fail(CANNOT, f"{where}: cannot write it: {why}; another place: -o FILE")
     write(f"{where}\n")
     return DONE
 

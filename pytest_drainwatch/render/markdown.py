@@ -18,6 +18,7 @@ from pytest_drainwatch.render.text import plain
 
 # GitHub's limit, less what a workflow may write beside it.
 MOST_BYTES = 1_000_000
+_ENDS = {"<pre>": "</pre>\n", "<details>": "\n</details>\n"}
 _CUT = "\n*Cut here: longer than a job summary may be. All of it: `{}`.*\n"
 # What Markdown, HTML in it, or GitHub take for more than a letter: "@" and "#" make links.
 _ANYWHERE = r"[\\`*_\[\]<>#|~&@$^]|:(?=//)|(?<=\bwww)\."
@@ -42,12 +43,14 @@ def show(
     broken: Sequence[Broken] = (),
     facts: Mapping[str, str] | None = None,
     compared: str | None = None,
+    beside: int = 0,
 ) -> str:
     """The whole, within the limit. What only a run of tests knows stands beside the summary:
     ``broken`` promises, ``facts`` of the run, and what the comparison with a baseline said.
+    ``beside``: bytes that are in the same file already.
     """
     lines = _lines(found, broken, facts or {}, compared)
-    return cut("".join(line + "\n" for line in lines), "drainwatch aggregate")
+    return cut("".join(line + "\n" for line in lines), "drainwatch aggregate", beside)
 
 
 def text(said: object) -> str:
@@ -115,7 +118,6 @@ def _lines(
         yield "### Notes"
         yield ""
         yield from (f"- {text(note)}" for note in notes)
-
         yield ""
     if found.scenarios:
         yield "<details><summary>Times (ms since the trigger)</summary>"
@@ -176,12 +178,19 @@ def _within(found: MetricSummary) -> str:
     return f"{at.lo_ms:.1f} to {at.hi_ms:.1f}, {at.coverage:.2%}"
 
 
-def cut(whole: str, command: str) -> str:
-    """As much of it as GitHub shows, cut between lines; ``command`` shows all of it."""
+def cut(whole: str, command: str, beside: int = 0) -> str:
+    """As much of it as GitHub shows, cut between lines; ``command`` shows all of it.
+
+    Empty if there is no room left ``beside`` what is there.
+    """
     said = _CUT.format(command)
     encoded = whole.encode()
-    if len(encoded) <= MOST_BYTES:
-        return whole
-    room = MOST_BYTES - len(said.encode()) - len("\n</details>\n")
+    if len(encoded) <= MOST_BYTES - beside:
+        return encoded.decode()
+    room = MOST_BYTES - beside - len(said.encode()) - sum(map(len, _ENDS.values()))
+    if room <= 0:
+        return ""
     kept = encoded[: encoded.rfind(b"\n", 0, room) + 1].decode()
-    return kept + ("\n</details>\n" if "<details>" in kept else "") + said
+    # Names are escaped: these are our own.
+    ends = (end for begin, end in _ENDS.items() if kept.count(begin) > kept.count(end.strip()))
+    return kept + "".join(ends) + said

@@ -9,7 +9,6 @@ from pathlib import Path
 from pytest_drainwatch.core.repeats.aggregate import PoolError
 from pytest_drainwatch.core.repeats.document import ScenarioSummary
 from pytest_drainwatch.core.repeats.summary import Planned, Refused, Summary, summarised
-from pytest_drainwatch.recorder import write_atomic
 from pytest_drainwatch.repeats.aggregation import grouped, pooled
 from pytest_drainwatch.repeats.survey import Survey, survey
 from pytest_drainwatch.results import folder_name
@@ -20,7 +19,6 @@ __all__ = [
     "SummaryError",
     "dumps",
     "summarise",
-    "write_summary",
 ]
 
 FILE = "summary.json"
@@ -28,13 +26,6 @@ FILE = "summary.json"
 
 class SummaryError(ValueError):
     """There is nothing to summarise; says what was expected."""
-
-
-def write_summary(run_folder: Path, planned: Sequence[Planned] = ()) -> Summary:
-    """Summarise a run into its own folder. Raises OSError if that cannot be written."""
-    found = summarise(run_folder, planned)
-    write_atomic(run_folder / FILE, dumps(found))
-    return found
 
 
 def summarise(folder: Path, planned: Sequence[Planned] = ()) -> Summary:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_drainwatch import session
+from pytest_drainwatch.showing.stash import SCREEN
 
 if TYPE_CHECKING:
     from pytest_drainwatch.planning.planned import Plan
     from pytest_drainwatch.showing.board import Board
-    from pytest_drainwatch.showing.screen import Screen
 
 REPORTS = pytest.StashKey[list[pytest.TestReport]]()
 # Of a run that sets out to measure.
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
-SCREEN: pytest.StashKey[Screen] = pytest.StashKey()
 
 
 class Listener:

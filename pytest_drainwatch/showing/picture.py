@@ -51,7 +51,7 @@ def lines(scene: Scene, width: int, rows: int, style: Style) -> list[str]:
     if counted:
         found.append(counted)
     shown = min(EVENTS_SHOWN, max(0, rows - len(found)))
-    events = sorted(scene.events, key=lambda each: each.at_ns)[len(scene.events) - shown :]
+    events = sorted(scene.events, key=lambda each: each.at_ns)[max(0, len(scene.events) - shown) :]
     found += [[(f"{when(each):>12}  ", DIM), (each.text, "")] for each in events]
     return [_painted(_cut(parts, width - 1, style), style) for parts in found[:rows]]
 

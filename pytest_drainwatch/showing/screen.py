@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from pytest_drainwatch.showing.listening import SCREEN
 from pytest_drainwatch.showing.picture import Scene, fitted, lines
+from pytest_drainwatch.showing.stash import SCREEN
 from pytest_drainwatch.showing.tty import Style, Tty, style_of
 
 # So much of a terminal is the picture's, at most.

@@ -7,7 +7,7 @@ otherwise than it would have ended: it becomes a line.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from pytest_drainwatch.session import RUN, only_looks, shown, workers_of
 from pytest_drainwatch.showing.listening import PLAN, REPORTS, measured
 from pytest_drainwatch.telling import gate
 from pytest_drainwatch.telling.attempts import NOT_JUDGED, Measured, Told, table
+from pytest_drainwatch.telling.facts import anything
 from pytest_drainwatch.telling.told import NO_TRACE
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from pytest_drainwatch.core.repeats.summary import Summary, TrialEntry
 
+# What is said if it cannot be done, and the doing; it says what else went wrong.
+Part = tuple[str, Callable[[], list[str]]]
 # What a person has to know even with ``-q``, and the rest.
 PROBLEMS = pytest.StashKey[list[str]]()
 LINES = pytest.StashKey[list[str]]()
@@ -42,8 +45,7 @@ def finish(session: pytest.Session) -> None:
     refused = session.testsfailed or session.exitstatus == pytest.ExitCode.USAGE_ERROR
     if refused and not config.stash[REPORTS]:
         return  # its tests could not be collected, or not be done, and none was begun
-    problems = config.stash.setdefault(PROBLEMS, [])
-    problems += _guarded("the run is not summed up", lambda: _sum_up(config))
+    guard(config, "the run is not summed up", lambda: _sum_up(config))
 
 
 def _sum_up(config: pytest.Config) -> list[str]:
@@ -52,15 +54,18 @@ def _sum_up(config: pytest.Config) -> list[str]:
     plan = config.stash.get(PLAN, planned.Plan())
     told = Told.of(config.stash[REPORTS])
     folder = config.stash[RUN].folder
-    if not _anything(folder) and all(trial["test"] in told.skipped for trial in plan.trials):
+    if not anything(folder) and all(trial["test"] in told.skipped for trial in plan.trials):
         return []  # nothing was to be measured in the end
-    problems = _guarded("summary.json is not written", lambda: _summarise(config, plan, told))
-    problems += _guarded("no job summary is written", lambda: _markdown(config, told))
-    if has_report(folder):
-        problems += _guarded("no page is written", lambda: _page(config, told))
+    parts: list[Part] = [("the run is not summed up", lambda: _summarise(config, plan, told))]
+    measured_any = has_report(folder)
+    if measured_any:
+        parts.append(("no page is written", lambda: _page(config, told)))
+    if config.stash[RUN].settings.markdown is not None:
+        parts.append(("no job summary is written", lambda: _markdown(config, told)))
+    if measured_any and config.stash[RUN].settings.keep_runs is not None:
         # Else nobody knows what it is worth, and older runs had better stay.
-        problems += _guarded("no old run was removed", lambda: _prune(config))
-    return problems
+        parts.append(("no old run was removed", lambda: _prune(config)))
+    return list(_in_turn(parts))
 
 
 def show(terminal: TerminalReporter) -> None:
@@ -107,20 +112,27 @@ def _told(config: pytest.Config) -> list[str]:
     ]
 
 
+def guard(config: pytest.Config, what: str, part: Callable[[], list[str]]) -> None:
+    """Do a part of the end of a run; ``what`` is said if it cannot be done."""
+    config.stash.setdefault(PROBLEMS, []).extend(_in_turn([(what, part)]))
+
+
+def _in_turn(parts: Sequence[Part]) -> Iterator[str]:
+    """What went wrong in them. Ctrl-C ends them, and not the words about the run."""
+    for number, (what, part) in enumerate(parts):
+        try:
+            yield from _guarded(what, part)
+        except KeyboardInterrupt:
+            yield f"interrupted: {', '.join(left for left, _ in parts[number:])}"
+            return
+
+
 def _guarded(what: str, part: Callable[[], list[str]]) -> list[str]:
     """The trials are measured and judged: an error here becomes a line."""
     try:
         return part()
     except Exception as error:
-        return [f"{what}: {type(error).__name__}: {error}"]
-
-
-def _anything(folder: Path) -> bool:
-    """Whether there is more in it than a plan."""
-    try:
-        return any(path.name != planned.FILE for path in folder.iterdir())
-    except OSError:
-        return False
+        return [f"{what}: {type(error).__name__}: {' '.join(str(error).split())}"]
 
 
 def _overload(config: pytest.Config, trials: Sequence[Measured]) -> list[str]:
@@ -138,11 +150,12 @@ def _overload(config: pytest.Config, trials: Sequence[Measured]) -> list[str]:
 def _summarise(config: pytest.Config, plan: planned.Plan, told: Told) -> list[str]:
     """Write summary.json, and say what is missing in the run."""
     from pytest_drainwatch.core.repeats.summary import Planned, State
+    from pytest_drainwatch.recorder import write_atomic
     from pytest_drainwatch.render.summary import lines
-    from pytest_drainwatch.repeats.summary import FILE, write_summary
+    from pytest_drainwatch.repeats.summary import FILE, dumps, summarise
 
     folder = config.stash[RUN].folder
-    found = write_summary(
+    found = config.stash[SUMMARY] = summarise(
         folder,
         [
             Planned(
@@ -155,16 +168,23 @@ def _summarise(config: pytest.Config, plan: planned.Plan, told: Told) -> list[st
             for trial in plan.trials
         ],
     )
-    config.stash[SUMMARY] = found
+    # Whoever else shows it needs no file.
+
+    def write() -> list[str]:
+        write_atomic(folder / FILE, dumps(found))
+        return []
+
+    problems = _guarded("summary.json is not written", write)
     if config.get_verbosity() >= 0:
         config.stash[LINES] = lines(found)
-        return _guarded("not all trials are in the table", lambda: _seek(config, found, told))
+        seek = _guarded("not all trials are in the table", lambda: _seek(config, found, told))
+        return [*problems, *seek]
     if found.complete:
-        return []
+        return problems
     missing = sum(entry.state is not State.MEASURED for entry in found.trials)
     of = f"{missing} of {len(found.trials)} trials were not measured"
     why = of if missing else found.incomplete_because[0]
-    return [f"incomplete: {why}: {shown(config, folder / FILE)}"]
+    return [*problems, f"incomplete: {why}: {shown(config, folder / FILE)}"]
 
 
 def _page(config: pytest.Config, told: Told) -> list[str]:
@@ -185,13 +205,11 @@ def _page(config: pytest.Config, told: Told) -> list[str]:
 
 def _markdown(config: pytest.Config, told: Told) -> list[str]:
     """Write what ``--dw-markdown`` asks for, once the run is summed up."""
-    target = config.stash[RUN].settings.markdown
-    if target is None or SUMMARY not in config.stash:
-        return []
     from pytest_drainwatch.telling import job_summary
 
-    job_summary.write(config, target, config.stash[SUMMARY], told)
-    return []
+    if SUMMARY not in config.stash:
+        return ["no job summary is written: the run is not summed up"]
+    return job_summary.write(config, config.stash[SUMMARY], told)
 
 
 def _seek(config: pytest.Config, found: Summary, told: Told) -> list[str]:

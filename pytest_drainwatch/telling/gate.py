@@ -124,6 +124,8 @@ def _compared(config: pytest.Config) -> Judged:
         verdict = str(found.verdict)
     except ComparisonError as error:
         fails, text = bool(fail_on), f"no comparison: {in_our_words(str(error))}"
+    except KeyboardInterrupt:
+        fails, text = bool(fail_on), "no comparison: interrupted"
     except Exception as error:  # a bug of ours is no pass either
         fails, text = bool(fail_on), f"no comparison: {error!r}"
     if fails:

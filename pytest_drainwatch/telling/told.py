@@ -5,7 +5,6 @@ Reports are what reaches everybody: junit, JSON, the controller of xdist.
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +34,7 @@ NAMES = frozenset(
 # Without these it is no trial that tells of itself.
 ESSENTIAL = frozenset({"scenario", "report"})
 PAGE = "report.html"
+LONGEST_PROMISE = 300
 # What is told of a trace that there should be.
 NO_TRACE = "cannot be written"
 _NAME = re.compile(r"(dw\d*)\.(\w+)")
@@ -77,7 +77,7 @@ def enrich(
         void.shorten(item, report, excinfo)
     trials = item.stash.get(TRIALS, [])
     if trials and report.when == "call":
-        _tell_promise(item, report)
+        _tell_promise(item, report, excinfo)
         from pytest_drainwatch.explain import failure_sections
 
         as_typed = [replace(each, folder=shown(item.config, each.folder)) for each in trials]
@@ -97,15 +97,32 @@ def json_metadata(item: pytest.Item) -> dict[str, object]:
     return {"drainwatch": found} if found else {}
 
 
-def _tell_promise(item: pytest.Item, report: pytest.TestReport) -> None:
-    """The line of the test that did not hold, as its author wrote it."""
-    crash = getattr(report.longrepr, "reprcrash", None)
-    line = linecache.getline(str(crash.path), crash.lineno).strip() if crash is not None else ""
+def _tell_promise(
+    item: pytest.Item,
+    report: pytest.TestReport,
+    excinfo: pytest.ExceptionInfo[BaseException] | None,
+) -> None:
+    """The statement that did not hold, as its author wrote it, in a line.
+
+    A test that met another error than that has broken, and no promise of the trial's.
+    """
+    if excinfo is None or not isinstance(excinfo.value, AssertionError | pytest.fail.Exception):
+        return
+    line = _in_words(lambda: _statement(excinfo))
     if line:
         # Reports hold a copy of what was told before.
         for told in (item.user_properties, report.user_properties):
             told.append((f"{PROPERTY}promise", line))
         item.stash[TOLD][0]["promise"] = line
+
+
+def _statement(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+    """Where it was raised, as pytest shows it: not within what says that it is to be hidden."""
+    shown_ones = [entry for entry in excinfo.traceback if not entry.ishidden(excinfo)]
+    if not shown_ones:
+        return ""
+    said = " ".join(str(shown_ones[-1].statement).split())
+    return said if len(said) <= LONGEST_PROMISE else said[: LONGEST_PROMISE - 1] + "…"
 
 
 def _told(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, object]]:
@@ -144,10 +161,14 @@ def circumstances(report: Report) -> Sequence[tuple[str, object]]:
 
 def _hurt(report: Report) -> str:
     from pytest_drainwatch.render.advice import findings
+    from pytest_drainwatch.render.page.hurt import looked
 
-    found = findings(report)
+    # How a container exited hurts nobody by itself: it is told beside.
+    found = [each for each in findings(report) if each.part != "exit"]
     broken = [f"{each.part}: {each.what}" for each in found if each.broken]
     unknown = [f"{each.part}: {each.what}" for each in found if each.broken is None]
+    if not (broken or unknown or looked(report.trial)):
+        unknown = ["nothing was measured"]
     return "; ".join(broken) or (f"not known: {'; '.join(unknown)}" if unknown else "nobody")
 
 
@@ -179,7 +200,7 @@ def _beside(item: pytest.Item, trial: Trial) -> Sequence[tuple[str, str]]:
         try:
             found.append(("trace", str(shown(item.config, tracing.write_beside(trial)))))
         except Exception as error:  # the trial is measured and its report is written
-            found.append(("trace", f"{NO_TRACE}: {error}"))
+            found.append(("trace", f"{NO_TRACE}: {' '.join(str(error).split())}"))
     return found
 
 

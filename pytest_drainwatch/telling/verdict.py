@@ -28,9 +28,13 @@ class Verdict:
 
             gate.judge(session)
         if self._config.getoption("xmlpath", default=None) and listening.measured(self._config):
-            from pytest_drainwatch.telling import facts
+            from pytest_drainwatch.telling import closing, facts
 
-            facts.tell_junit(self._config)
+            closing.guard(
+                self._config,
+                "junit has no properties of the run",
+                lambda: facts.tell_junit(self._config),
+            )
         return (yield)
 
     @pytest.hookimpl(trylast=True)
@@ -46,7 +50,11 @@ class Verdict:
         """pytest-json-report: every trial of the run, and what the baseline says of it."""
         from pytest_drainwatch.telling import closing
 
-        json_report["drainwatch"] = closing.for_json(self._config)
+        def tell() -> list[str]:
+            json_report["drainwatch"] = closing.for_json(self._config)
+            return []
+
+        closing.guard(self._config, "the JSON report has nothing of the run", tell)
 
     def _has_baseline(self) -> bool:
         return "baseline" in self._config.stash[RUN].given

@@ -18,8 +18,7 @@ from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.repeats.aggregate import Repeat
 from pytest_drainwatch.core.repeats.metrics import Metric, Reading
 from pytest_drainwatch.core.repeats.summary import Planned
-from pytest_drainwatch.repeats.summary import write_summary
-from tests.cli.folders import measured, recorded, void
+from tests.cli.folders import measured, recorded, void, write_summary
 
 
 def repeats(metric: Metric, values_ms: Sequence[float | None]) -> list[Repeat]:

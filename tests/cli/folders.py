@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from pytest_drainwatch.core.interval import Interval
 from pytest_drainwatch.core.observation import Event, Observation, Source
 from pytest_drainwatch.core.recording import Header, dump_header, dump_observation
 from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.recorder import write_atomic
+from pytest_drainwatch.repeats.summary import FILE, Planned, Summary, dumps, summarise
 from tests.core.trials import recording_of
 
 WHOLE = derive(recording_of(Scenario()))
@@ -64,3 +67,10 @@ def mark(event: Event, **data: object) -> Observation:
 def void(reason: str = "no flows") -> Observation:
     """The mark of a void trial."""
     return mark(Event.VOID, phase="deploy", reason=reason)
+
+
+def write_summary(run: Path, planned: Sequence[Planned] = ()) -> Summary:
+    """Summarised into its own folder, as a run does at its end."""
+    found = summarise(run, planned)
+    write_atomic(run / FILE, dumps(found))
+    return found

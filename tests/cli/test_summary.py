@@ -15,10 +15,10 @@ from pytest_drainwatch.cli import main
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.repeats.summary import Planned, State, Summary
 from pytest_drainwatch.render.summary import lines
-from pytest_drainwatch.repeats.summary import SummaryError, summarise, write_summary
+from pytest_drainwatch.repeats.summary import SummaryError, summarise
 from pytest_drainwatch.results import folder_name
 from tests.cli import folders
-from tests.cli.folders import mark, measured, recorded, void
+from tests.cli.folders import mark, measured, recorded, void, write_summary
 from tests.upstream import example
 
 Captured = pytest.CaptureFixture[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from docs.make_screenshots import SHOTS
+from pytest_drainwatch.render.page import windows
 from tests.docs.conftest import DOCS
 
 PAGE = (DOCS / "reading-the-page.md").read_text(encoding="utf-8")
@@ -23,3 +24,9 @@ def test_each_picture_is_one_that_is_made() -> None:
     shown = re.findall(r"\]\(screenshots/([\w-]+)\.png\)", PAGE)
     assert len(shown) == 5
     assert set(shown) <= {shot.name for shot in SHOTS}
+
+
+def test_each_window_is_told_by_the_pages_word_and_by_the_reports() -> None:
+    for window in (windows.ADVERTISED, windows.READY, windows.FALLBACK, windows.DEAD):
+        assert f"*{window.name}*" in PAGE
+        assert f"`{window.term}`" in PAGE

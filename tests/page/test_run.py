@@ -15,8 +15,7 @@ from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.pages.gather import Asked, PageError, page_of
 from pytest_drainwatch.render.page.data import Run, Tone
 from pytest_drainwatch.render.page.run import ALL
-from pytest_drainwatch.repeats.summary import write_summary
-from tests.cli.folders import WHOLE, mark, measured, recorded, write
+from tests.cli.folders import WHOLE, mark, measured, recorded, write, write_summary
 from tests.page.shape import check_page
 
 SAMPLES = Path(__file__).resolve().parents[2] / "results" / "sample"

@@ -102,14 +102,18 @@ TO_THE_END = prober(tries(-900, 200), tries(900, 500, Result.REFUSED))
         (
             measured(drained(), TO_THE_END),
             "new:tcp-new",
-            "New TCP connections failed to the end of the recording, from about +900 ms on",
+            "New TCP connections failed from about +900 ms on, to the end of the recording",
         ),
         (measured(reset(), ANSWERED), None, "One open TCP connection was cut off, at about +42 ms"),
-        (measured(moved(lost=7), ANSWERED), "udp:outage", "UDP flows went unanswered for up to"),
+        (
+            measured(moved(lost=7), ANSWERED),
+            "udp:outage",
+            "The one UDP flow went unanswered for up to",
+        ),
         (
             measured(never_back(), ANSWERED),
-            "udp:outage",
-            "UDP flows went unanswered to the end of the recording, from",
+            "udp:gone",
+            "The one UDP flow went unanswered from about",
         ),
     ],
     ids=["refused", "to the end", "cut", "lost", "never back"],
@@ -145,7 +149,7 @@ def test_a_single_datagram_is_not_nothing() -> None:
     assert flow.continuity is not None
     lossy = replace(flow, continuity=replace(flow.continuity, lost=1))
     found = shown(replace(report, trial=replace(report.trial, flows=(lossy,))))
-    assert found["hurt"] == {"band": None, "text": "1 single datagram was lost."}
+    assert found["hurt"] == {"band": None, "text": "One datagram was lost."}
     assert "The one UDP flow was answered to the end, but for 1 datagram." in found["says"]
     whole = shown(report)
     assert whole["hurt"] is None
@@ -196,10 +200,10 @@ def test_flows_of_other_pods_are_told_apart() -> None:
         return shown(replace(report, trial=replace(report.trial, flows=(first, other))))
 
     well = with_bystander(Outcome.SURVIVED, Mechanism.NONE)
-    assert "The 1 flows to other pods were not touched." in " ".join(well["says"])
+    assert "The one flow to a pod that was to stay was not hurt." in " ".join(well["says"])
     assert well["hurt"] is None
     cut = with_bystander(Outcome.SEVERED, Mechanism.RST)
-    assert "Of 1 flows to pods that were to stay 1 were hurt." in " ".join(cut["says"])
+    assert "The one flow to a pod that was to stay was hurt." in " ".join(cut["says"])
     assert cut["hurt"] is not None
 
 
@@ -229,32 +233,32 @@ def test_a_control_says_that_nothing_was_terminated() -> None:
     report = measured(survived(TCP), ANSWERED)
     trigger = replace(report.trial.trigger, verb="none")
     found = shown(replace(report, trial=replace(report.trial, trigger=trigger)))
-    assert found["says"][1].startswith("Nothing was terminated while 1 TCP connection were open:")
+    assert found["says"][1].startswith("Nothing was terminated, with 1 TCP connection open:")
     assert "SIGTERM" not in " ".join(found["says"])
 
 
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"drain_behavior": "drain"}, "drains: it takes no new connections"),
-        ({"drain_behavior": "drain", "accept_on_drain": "keep"}, "goes on accepting connections"),
-        ({"drain_behavior": "exit-now"}, "exits at once."),
-        ({"drain_behavior": "ignore"}, "ignores that, until it is killed when its grace period"),
+        ({"drain_behavior": "drain"}, "to drain: to take no new connections"),
+        ({"drain_behavior": "drain", "accept_on_drain": "keep"}, "go on accepting connections"),
+        ({"drain_behavior": "exit-now"}, "to exit at once."),
+        ({"drain_behavior": "ignore"}, "to ignore that, until it is killed when its grace period"),
     ],
 )
 def test_how_the_pod_is_built(config: Mapping[str, object], words: str) -> None:
     found = shown(measured(drained(), [SIGTERM], ANSWERED, config=config))
     assert words in found["says"][1]
-    assert "It was asked to stop (SIGTERM) at +40.0 ms, and " in found["says"][1]
+    assert "It was asked to stop (SIGTERM) at +40.0 ms. It is built " in found["says"][1]
     without = shown(measured(drained(), ANSWERED, config=config))
-    assert "Asked to stop (SIGTERM), it " in without["says"][1]
+    assert "When asked to stop (SIGTERM), it is built " in without["says"][1]
 
 
 def test_several_fates_are_counted() -> None:
     found = shown(measured(drained("tcp-0001"), drained("tcp-0002"), reset("tcp-0003"), ANSWERED))
     assert found["says"][1] == (
-        "Of 3 open TCP connections 2 were closed cleanly, as the pod had announced and 1 were cut "
-        "off by a reset, without warning, within the first 5.1 s."
+        "Of 3 open TCP connections 2 were closed cleanly, as the pod had announced, at about "
+        "+5.04 s and one was cut off by a reset, without warning, at about +42 ms."
     )
     pair = shown(measured(drained("tcp-0001"), drained("tcp-0002"), ANSWERED))
     assert pair["says"][2].startswith("Both open TCP connections were closed cleanly")
@@ -282,7 +286,7 @@ def test_requests_that_failed_are_a_window_and_those_that_did_not_are_said() -> 
     hurt = shown(replace(report, trial=replace(report.trial, requests=requests(failing))))
     assert hurt["hurt"] is not None
     assert hurt["hurt"]["band"] == "http:keepalive"
-    assert "10 of 100 requests over kept-alive connections failed (reset after they were " in (
+    assert "10 of 100 requests over kept-alive connections failed (sent, then reset)" in (
         " ".join(hurt["says"])
     )
     fine = shown(replace(report, trial=replace(report.trial, requests=requests(None))))

@@ -7,22 +7,26 @@ and everything that pytest does around them is the real thing.
 from __future__ import annotations
 
 import os
+import pkgutil
+from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-import pytest_drainwatch.pages.writing
-import pytest_drainwatch.render.compare
-import pytest_drainwatch.repeats.comparison
-import pytest_drainwatch.repeats.summary
+import pytest_drainwatch
+import pytest_drainwatch.results
 
 # A run within this process forgets what it imported, but packages remember it: the next run
 # would get half of its modules anew. These stay.
-import pytest_drainwatch.telling.closing
-import pytest_drainwatch.trial  # noqa: F401
-import tests.core.trials  # noqa: F401
+for module in pkgutil.walk_packages(pytest_drainwatch.__path__, "pytest_drainwatch."):
+    if not module.name.endswith("__main__"):
+        import_module(module.name)
+import_module("tests.core.trials")
 
 ROOT = Path(__file__).resolve().parents[2]
+# No process has such a number.
+FIRST_PID = 9_000_000
 
 CONFTEST = """
 import sys
@@ -86,9 +90,22 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     for name in os.environ:
         if name.startswith("DW_") or name == "PYTEST_ADDOPTS":
             monkeypatch.delenv(name)
+    # Two runs of one process may begin in one second.
+    numbers, named = count(FIRST_PID), pytest_drainwatch.results.new_run_id
+    monkeypatch.setattr(
+        pytest_drainwatch.results,
+        "new_run_id",
+        lambda: f"{named().partition('-')[0]}-{next(numbers)}",
+    )
     pytester.makeconftest(CONFTEST.format(root=str(ROOT)))
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
     return pytester
+
+
+def run(suite: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """In this process, which is far quicker; workers of xdist need one of their own."""
+    with_workers = any(each.startswith("-n") for each in arguments)
+    return (suite.runpytest_subprocess if with_workers else suite.runpytest)(*arguments)
 
 
 @pytest.fixture

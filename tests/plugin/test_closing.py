@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin.conftest import run
+
 # What is slow with workers has its like in test_relay.py, test_workers.py and test_gate.py.
 WITH_WORKERS = pytest.param(["-n2"], marks=pytest.mark.slow)
 WORKERS = pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
@@ -59,27 +61,27 @@ def test_a_run_that_measured_nothing_removes_none_that_did(
     if ret is pytest.ExitCode.INTERRUPTED and workers:
         pytest.skip("workers run what could be collected, and measure")
     suite.makepyfile(test_it=ONE)
-    suite.runpytest_subprocess()
+    run(suite)
     (good,) = runs(suite)
     suite.makepyfile(**tests)
-    assert suite.runpytest_subprocess("--dw-keep-runs=1", *arguments, *workers).ret == ret
+    assert run(suite, "--dw-keep-runs=1", *arguments, *workers).ret == ret
     assert (good / "drain-delete" / "r00" / "report.json").exists()
     suite.makepyfile(test_it=ONE, test_no="")
-    assert suite.runpytest_subprocess("--dw-keep-runs=1", *workers).ret == 0
+    assert run(suite, "--dw-keep-runs=1", *workers).ret == 0
     assert good not in runs(suite)
 
 
 def test_a_void_run_does_not_push_a_good_one_out(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=ONE)
-    suite.runpytest_subprocess()
+    run(suite)
     (good,) = runs(suite)
     suite.makepyfile(test_it=VOID)
     for _ in range(2):
-        suite.runpytest_subprocess()
+        run(suite)
     suite.makepyfile(test_it=ONE)
-    suite.runpytest_subprocess("--dw-keep-runs=2")
+    run(suite, "--dw-keep-runs=2")
     assert good in runs(suite)
-    suite.runpytest_subprocess("--dw-keep-runs=2")
+    run(suite, "--dw-keep-runs=2")
     assert good not in runs(suite)
 
 
@@ -106,7 +108,7 @@ def test_a_test_may_change_the_directory(suite: pytest.Pytester, workers: list[s
             os.chdir({str(elsewhere)!r})
         """
     )
-    result = suite.runpytest_subprocess(*workers, "--dw-out=there")
+    result = run(suite, *workers, "--dw-out=there")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines_random([f"  s{n} * there/*/s{n}/r00/report.json" for n in range(3)])
     result.stdout.no_fnmatch_line("*incomplete*")
@@ -122,9 +124,9 @@ def test_a_path_in_an_ini_is_meant_from_the_inis_folder(
     below = suite.mkdir("below")
     (below / "test_it.py").write_text(ONE)
     monkeypatch.chdir(below)
-    suite.runpytest_subprocess(*workers).assert_outcomes(passed=1)
+    run(suite, *workers).assert_outcomes(passed=1)
     assert len(list(suite.path.glob("res/2*/drain-delete/r00/report.json"))) == 1
-    suite.runpytest_subprocess(*workers, "--dw-out=own").assert_outcomes(passed=1)
+    run(suite, *workers, "--dw-out=own").assert_outcomes(passed=1)
     assert len(list(below.glob("own/2*/drain-delete/r00/report.json"))) == 1
 
 
@@ -148,13 +150,13 @@ def test_before_it(record_property, drainwatch):
 @WORKERS
 def test_a_users_own_properties_are_his(suite: pytest.Pytester, workers: list[str]) -> None:
     suite.makepyfile(PROPERTIES)
-    result = suite.runpytest_subprocess(*workers, "--junitxml=r.xml", "-o", "junit_family=xunit1")
+    result = run(suite, *workers, "--junitxml=r.xml", "-o", "junit_family=xunit1")
     result.assert_outcomes(passed=3)
     result.stdout.no_fnmatch_line("*Error*")
     rows = [line for line in result.outlines if line.endswith("/report.json")]
     assert sorted(row.split()[0] for row in rows) == ["drain-delete", "later"]
     assert (suite.path / "r.xml").read_text().count('name="dw.x" value="my own"') == 2
-    alone = suite.runpytest_subprocess(*workers, "-k", "test_mine")
+    alone = run(suite, *workers, "-k", "test_mine")
     alone.stdout.no_fnmatch_line("*- drainwatch -*")
 
 
@@ -162,13 +164,16 @@ def test_what_goes_wrong_at_the_end_becomes_a_line(suite: pytest.Pytester) -> No
     with (suite.path / "conftest.py").open("a") as conftest:
         conftest.write(
             "\n@pytest.fixture(autouse=True)\n"
-            "def broken(measured):\n"
+            "def broken(measured, request):\n"
             "    import pytest_drainwatch.repeats.summary as summary\n"
             "    import pytest_drainwatch.render.overload as overload\n"
-            "    summary.write_summary = overload.advice = None\n"
+            "    patch = pytest.MonkeyPatch()\n"
+            "    request.config.add_cleanup(patch.undo)\n"
+            "    patch.setattr(summary, 'dumps', None)\n"
+            "    patch.setattr(overload, 'advice', None)\n"
         )
     suite.makepyfile(ONE)
-    result = suite.runpytest_subprocess()
+    result = run(suite)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -184,10 +189,10 @@ def test_quiet_is_not_silent_about_what_is_wrong(
     suite: pytest.Pytester, workers: list[str]
 ) -> None:
     suite.makepyfile(test_it=VOID)
-    result = suite.runpytest_subprocess("-q", *workers)
+    result = run(suite, "-q", *workers)
     result.stdout.fnmatch_lines(["incomplete: 1 of 1 trials were not measured: results/*"])
     suite.makepyfile(test_it=ONE)
-    fine = suite.runpytest_subprocess("-q", *workers)
+    fine = run(suite, "-q", *workers)
     fine.stdout.no_fnmatch_line("*- drainwatch -*")
     suite.makepyfile(
         test_it="""
@@ -195,7 +200,7 @@ def test_quiet_is_not_silent_about_what_is_wrong(
             (trial.folder.parents[1] / "summary.json").mkdir()
         """
     )
-    unwritable = suite.runpytest_subprocess("-q", *workers)
+    unwritable = run(suite, "-q", *workers)
     unwritable.assert_outcomes(passed=1)
     unwritable.stdout.fnmatch_lines(["summary.json is not written: *"])
 
@@ -229,7 +234,7 @@ def test_what_a_killed_process_measured_has_its_row_and_what_it_may_have_is_miss
     suite: pytest.Pytester, tests: str, name: str, complete: bool
 ) -> None:
     suite.makepyfile(tests)
-    result = suite.runpytest_subprocess("-n2")
+    result = run(suite, "-n2")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([f"  {name}: not judged * results/*/{name}/r00/report.json"])
     assert summary(suite)["complete"] is complete
@@ -257,9 +262,7 @@ def test_it(trial):
 @WORKERS
 def test_the_json_report_has_every_attempt(suite: pytest.Pytester, workers: list[str]) -> None:
     suite.makepyfile(FAILS_FIRST)
-    result = suite.runpytest_subprocess(
-        *("--reruns=1", "--json-report", "--json-report-file=r.json", *workers)
-    )
+    result = run(suite, *("--reruns=1", "--json-report", "--json-report-file=r.json", *workers))
     assert result.ret == 0
     trials = json.loads((suite.path / "r.json").read_text())["drainwatch"]["trials"]
     assert [(t["attempt"], t["outcome"]) for t in trials] == [(1, "failed"), (2, "passed")]
@@ -270,7 +273,7 @@ def test_the_json_report_has_every_attempt(suite: pytest.Pytester, workers: list
 
 def test_with_dist_each_a_tests_runs_are_no_attempts(suite: pytest.Pytester) -> None:
     suite.makepyfile(ONE)
-    result = suite.runpytest_subprocess("-n2", "--dist=each")
+    result = run(suite, "-n2", "--dist=each")
     result.assert_outcomes(passed=2)
     rows = [line for line in result.outlines if line.endswith("/report.json")]
     assert [row.split()[0] for row in rows] == ["drain-delete", "drain-delete"]

@@ -19,7 +19,7 @@ def test_nobody_is_cut_off(trial):
 """
 SECTION = [
     "*- drainwatch: exit-now-delete -*",
-    "tcp: 1/1 rst, * after the trigger, * after SIGTERM",
+    "tcp: 1/1 rst, * after the trigger, * SIGTERM",
     "  why: the app ended by itself *",
     "  try: handle SIGTERM: *",
     "page: results/*/report.html#/trial/exit-now-delete%2Fr00",
@@ -30,7 +30,13 @@ SECTION = [
 @pytest.mark.parametrize(
     "more",
     [
-        *([], ["--tb=short"], ["--tb=native"], ["--tb=line"], ["-rA"], ["-q"], ["-s"]),
+        *([], ["--tb=short"], ["--tb=native"], ["-rA"], ["-q"], ["-s"]),
+        pytest.param(
+            ["--tb=line"],
+            marks=pytest.mark.skipif(
+                pytest.version_tuple < (9, 2), reason="pytest 8.4 shows no more than the line"
+            ),
+        ),
         *(["--show-capture=no"], ["--show-capture=stderr"]),
     ],
     ids=str,

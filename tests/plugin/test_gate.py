@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch.telling.gate import in_our_words
+from tests.plugin.conftest import run
 
 WITH_WORKERS = pytest.param(["-n2"], marks=pytest.mark.slow)
 ONE = """
@@ -24,15 +25,15 @@ def baseline(suite: pytest.Pytester) -> Path:
     """Five trials that drained."""
     suite.makepyfile(test_x=ONE.format(behavior="DRAIN"))
     suite.runpytest("--dw-repeat=5", "--dw-out=before").assert_outcomes(passed=5)
-    (run,) = (path for path in (suite.path / "before").iterdir() if not path.is_symlink())
-    return run
+    (made,) = (path for path in (suite.path / "before").iterdir() if not path.is_symlink())
+    return made
 
 
 @pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 def test_a_run_that_is_as_good_passes(
     suite: pytest.Pytester, baseline: Path, workers: list[str]
 ) -> None:
-    result = suite.runpytest_subprocess("--dw-repeat=5", f"--dw-baseline={baseline}", *workers)
+    result = run(suite, "--dw-repeat=5", f"--dw-baseline={baseline}", *workers)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*- drainwatch: baseline -*", "*no-change*"])
     result.stdout.no_fnmatch_line("*the run fails*")
@@ -45,12 +46,19 @@ def test_a_run_in_which_less_drains_fails_though_its_tests_pass(
     lost = ONE.format(behavior="DRAIN") + LOST
     suite.makepyfile(test_x=lost)
     arguments = ("--dw-repeat=5", f"--dw-baseline={baseline}", *workers)
-    result = suite.runpytest_subprocess(*arguments)
+    result = run(suite, *arguments)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["*regression*", "the run fails for it (--dw-fail-on=regression)"])
-    assert suite.runpytest_subprocess(*arguments, "--dw-fail-on=never").ret == 0
-    quiet = suite.runpytest_subprocess(*arguments, "-q")
+
+
+def test_who_fails_on_nothing_passes_and_a_run_that_fails_says_so_with_q(
+    suite: pytest.Pytester, baseline: Path
+) -> None:
+    suite.makepyfile(test_x=ONE.format(behavior="DRAIN") + LOST)
+    arguments = ("--dw-repeat=5", f"--dw-baseline={baseline}")
+    assert run(suite, *arguments, "--dw-fail-on=never").ret == 0
+    quiet = run(suite, *arguments, "-q")
     quiet.stdout.fnmatch_lines(["*regression*"])
 
 
@@ -132,8 +140,8 @@ def test_a_condition_that_may_differ_is_named_and_shown(
 ) -> None:
     suite.makepyfile(test_x=ONE.format(behavior="DRAIN") + ELSEWHERE)
     arguments = ("--dw-repeat=5", f"--dw-baseline={baseline}", *workers)
-    assert suite.runpytest_subprocess(*arguments).ret == pytest.ExitCode.TESTS_FAILED
-    result = suite.runpytest_subprocess(*arguments, "--dw-across=cpus,kubernetes_version")
+    assert run(suite, *arguments).ret == pytest.ExitCode.TESTS_FAILED
+    result = run(suite, *arguments, "--dw-across=cpus,kubernetes_version")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*no-change*", "*compared across: *kubernetes_version*v1.30.0*"])
 
@@ -170,33 +178,31 @@ def test_a_run_that_measured_nothing_does_not_pass_the_gate(
     suite.makepyfile(test_x=tests)
     arguments = (f"--dw-baseline={baseline}", "-q", *workers)
     for more in ((STRICT,), ()):
-        result = suite.runpytest_subprocess(*arguments, *more)
+        result = run(suite, *arguments, *more)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["no comparison: nothing was measured*", "the run fails*"])
-    assert suite.runpytest_subprocess(*arguments, "--dw-fail-on=never").ret == 0
+    assert run(suite, *arguments, "--dw-fail-on=never").ret == 0
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+@pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 def test_a_baseline_of_the_ini_is_about_runs_that_measure(
     suite: pytest.Pytester, workers: list[str]
 ) -> None:
     suite.makeini("[pytest]\ndw_baseline = before\n")
     suite.makepyfile(test_plain="def test_plain(): pass", test_x=ONE.format(behavior="DRAIN"))
-    plain = suite.runpytest_subprocess("test_plain.py", *workers)
+    plain = run(suite, "test_plain.py", *workers)
     plain.assert_outcomes(passed=1)
     plain.stdout.no_fnmatch_line("*- drainwatch*")
-    there = suite.runpytest_subprocess(*workers)
+    there = run(suite, *workers)
     assert there.ret == pytest.ExitCode.USAGE_ERROR
     said = "ERROR: --dw-baseline=before (ini): *no such folder*one is made by: *"
     there.stderr.fnmatch_lines([said])
     assert not list(suite.path.glob("results/*/*/*"))
     # What the error says to do.
-    made = suite.runpytest_subprocess(
-        *("-o", "dw_baseline=", "--dw-repeat=5", "--dw-out=made", *workers)
-    )
+    made = run(suite, *("-o", "dw_baseline=", "--dw-repeat=5", "--dw-out=made", *workers))
     assert made.ret == 0
     (suite.path / "made" / "latest").resolve().rename(suite.path / "before")
-    judged = suite.runpytest_subprocess("--dw-repeat=5", *workers)
+    judged = run(suite, "--dw-repeat=5", *workers)
     assert judged.ret == 0
     judged.stdout.fnmatch_lines(["*no-change*"])
 
@@ -218,19 +224,19 @@ def test_what_does_nothing_without_a_baseline_is_said(suite: pytest.Pytester) ->
     noted.stdout.fnmatch_lines(["drainwatch: note: fail-on (ini) does nothing without a baseline"])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=str)
+@pytest.mark.parametrize("workers", [[], WITH_WORKERS], ids=str)
 def test_the_json_report_says_what_the_gate_says(
     suite: pytest.Pytester, baseline: Path, workers: list[str]
 ) -> None:
     arguments = ("--json-report", "--json-report-file=r.json", f"--dw-baseline={baseline}")
     for verdict, more in (("no-change", ("--dw-repeat=5",)), ("insufficient-evidence", (STRICT,))):
-        result = suite.runpytest_subprocess(*arguments, *more, *workers)
+        result = run(suite, *arguments, *more, *workers)
         document = json.loads((suite.path / "r.json").read_text())
         assert document["exitcode"] == result.ret
         judged = document["drainwatch"]["baseline"]
         assert judged["verdict"] == verdict
         assert judged["fails"] is (verdict != "no-change") is bool(result.ret)
-    assert suite.runpytest_subprocess(*arguments[:2]).ret == 0
+    assert run(suite, *arguments[:2]).ret == 0
     assert "baseline" not in json.loads((suite.path / "r.json").read_text())["drainwatch"]
 
 
@@ -240,13 +246,13 @@ def test_old_runs_are_removed_and_a_baseline_among_them_is_not(suite: pytest.Pyt
     def runs() -> set[Path]:
         return {path for path in (suite.path / "results").iterdir() if not path.is_symlink()}
 
-    suite.runpytest_subprocess()
+    run(suite)
     (first,) = runs()
-    suite.runpytest_subprocess()
+    run(suite)
     (second,) = runs() - {first}
-    suite.runpytest_subprocess("--dw-keep-runs=1", f"--dw-baseline={first}")
+    run(suite, "--dw-keep-runs=1", f"--dw-baseline={first}")
     (third,) = runs() - {first}
     assert third != second
-    suite.runpytest_subprocess("--dw-keep-runs=1")
+    run(suite, "--dw-keep-runs=1")
     (fourth,) = runs()
     assert fourth not in {first, second, third}

@@ -291,11 +291,11 @@ def test_a_step_of_github_is_added_to_and_only_when_asked(
     assert step.read_text() == "before\n"
 
 
-def test_a_job_summary_that_cannot_be_written_is_a_line(drain_suite: pytest.Pytester) -> None:
-    (drain_suite.path / "file").write_text("")
-    result = drain_suite.runpytest("-k", "drain", "--dw-markdown=file/r.md")
+def test_a_job_summary_that_can_no_longer_be_written_is_a_line(suite: pytest.Pytester) -> None:
+    suite.makepyfile("def test_it(trial, request): (request.config.rootpath / 'r.md').mkdir()")
+    result = suite.runpytest("--dw-markdown=r.md")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["no job summary is written: *file*"])
+    result.stdout.fnmatch_lines(["no job summary is written: *r.md*"])
 
 
 def test_with_a_baseline_the_job_summary_says_what_it_says(drain_suite: pytest.Pytester) -> None:

@@ -15,6 +15,7 @@ from pytest_drainwatch.core.observation import Event, Source
 from pytest_drainwatch.core.scenario import Scenario
 from pytest_drainwatch.render.overload import Stalled, advice, stalls_while_measuring
 from tests.core.trials import recording_of
+from tests.plugin.conftest import run
 
 COUNTS = st.builds(Stalled, stalls=st.integers(0, 3), worst_ms=st.integers(0, 900))
 
@@ -87,10 +88,14 @@ def test_a_run_with_stalls_ends_in_advice(
 ) -> None:
     with (drain_suite.path / "conftest.py").open("a") as conftest:
         conftest.write(STALLED)
-    result = drain_suite.runpytest_subprocess(*arguments)
+    result = run(drain_suite, *arguments)
     result.stdout.fnmatch_lines([f"1 of 3 trial(s) had stalls*250 ms: {workers} on *"])
-    quiet = drain_suite.runpytest_subprocess("-q", *arguments)
-    quiet.stdout.no_fnmatch_line("*had stalls*")
+
+
+def test_with_q_there_is_none(drain_suite: pytest.Pytester) -> None:
+    with (drain_suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(STALLED)
+    drain_suite.runpytest("-q").stdout.no_fnmatch_line("*had stalls*")
 
 
 def test_a_run_without_stalls_does_not(drain_suite: pytest.Pytester) -> None:

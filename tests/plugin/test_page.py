@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.plugin.conftest import run
+
 ONE = "def test_it(trial): pass\n"
 TWO = """
 import pytest
@@ -35,7 +37,7 @@ def test_the_page_has_every_trial_with_the_outcome_of_its_test(
     suite: pytest.Pytester, workers: list[str]
 ) -> None:
     suite.makepyfile(TWO)
-    result = suite.runpytest_subprocess(*workers)
+    result = run(suite, *workers)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["page: results/*/report.html"])
     found = page(suite)
@@ -51,7 +53,7 @@ def test_the_page_has_every_trial_with_the_outcome_of_its_test(
 
 def test_it_is_written_with_q_too_and_its_line_is_not(suite: pytest.Pytester) -> None:
     suite.makepyfile(ONE)
-    result = suite.runpytest_subprocess("-q")
+    result = run(suite, "-q")
     result.stdout.no_fnmatch_line("*report.html*")
     assert len(page(suite)["trials"]) == 1
 
@@ -61,7 +63,7 @@ def test_a_run_that_measured_nothing_has_none(suite: pytest.Pytester) -> None:
         "import pytest\nfrom pytest_drainwatch import TrialVoid\n"
         "@pytest.fixture\ndef dw_flows(dw_flows): raise TrialVoid('nothing works')\n" + ONE
     )
-    suite.runpytest_subprocess().assert_outcomes(errors=1)
+    run(suite).assert_outcomes(errors=1)
     assert not list(suite.path.glob("results/2*/report.html"))
 
 
@@ -72,7 +74,7 @@ def test_a_page_that_cannot_be_written_is_a_line(suite: pytest.Pytester) -> None
             (trial.folder.parent.parent / "report.html").mkdir()
         """
     )
-    result = suite.runpytest_subprocess()
+    result = run(suite)
     result.assert_outcomes(passed=1)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["no page is written: RecorderError: cannot write *report.html*"])
@@ -82,8 +84,8 @@ def test_a_page_that_cannot_be_written_is_a_line(suite: pytest.Pytester) -> None
 
 def test_with_a_baseline_the_page_compares(suite: pytest.Pytester) -> None:
     suite.makepyfile(ONE)
-    suite.runpytest_subprocess("--dw-out=before").assert_outcomes(passed=1)
-    suite.runpytest_subprocess("--dw-baseline=before/latest", "--dw-fail-on=never")
+    run(suite, "--dw-out=before").assert_outcomes(passed=1)
+    run(suite, "--dw-baseline=before/latest", "--dw-fail-on=never")
     found = page(suite)
     assert found["run"]["comparison"]["verdict"] == "insufficient-evidence"
     assert Path(found["run"]["comparison"]["baseline"]).parent.name == "before"
@@ -91,12 +93,12 @@ def test_with_a_baseline_the_page_compares(suite: pytest.Pytester) -> None:
 
 def test_a_baseline_of_something_else_is_said_on_the_page(suite: pytest.Pytester) -> None:
     suite.makepyfile(ONE)
-    suite.runpytest_subprocess("--dw-out=before").assert_outcomes(passed=1)
+    run(suite, "--dw-out=before").assert_outcomes(passed=1)
     suite.makepyfile(
         "from pytest_drainwatch import Scenario, matrix\nimport pytest\n"
         "@pytest.mark.parametrize('scenario', [Scenario(name='else')])\n" + ONE
     )
-    result = suite.runpytest_subprocess("--dw-baseline=before/latest", "--dw-fail-on=never")
+    result = run(suite, "--dw-baseline=before/latest", "--dw-fail-on=never")
     result.assert_outcomes(passed=1)
     comparison = page(suite)["run"]["comparison"]
     assert comparison["verdict"] == "no comparison"

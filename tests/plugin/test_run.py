@@ -18,7 +18,7 @@ def test_a_kept_promise_passes_and_a_broken_one_fails(drain_suite: pytest.Pytest
         [
             "drainwatch: 3 trial(s), about * s one after the other",
             "*- drainwatch: exit-now-delete -*",
-            "tcp: 1/1 rst, * after the trigger, * after SIGTERM",
+            "tcp: 1/1 rst, * after the trigger, * SIGTERM",
             "*sigterm_received*",
             "all of it: drainwatch show results/*/exit-now-delete/r00/report.json",
             "*- drainwatch -*",

@@ -96,6 +96,11 @@ def prober(**how: object) -> Change:
     return lambda trial: replace(trial, new_connections=tuple(map(one, trial.new_connections)))
 
 
+def twice(trial: TrialReport) -> TrialReport:
+    (one,) = trial.pod_ends
+    return replace(trial, pod_ends=(one, replace(one, pod_uid="another")))
+
+
 KILLED = {"ended_by": EndedBy.SIGKILL_AT_GRACE, "exit_code": 137, "deletion_grace_period_s": 10}
 
 
@@ -107,7 +112,8 @@ def test_connections_that_were_cut_are_counted_timed_and_named() -> None:
     assert tcp.broken is True
     assert tcp.what.startswith("10/10 rst, ")
     assert "after the trigger" in tcp.what
-    assert "after SIGTERM" in tcp.what
+    # Over the same instant: which of them came first is not known.
+    assert tcp.what.endswith("within 1 ms of SIGTERM")
     assert tcp.which == "tcp-0001 … tcp-0010"
 
 
@@ -121,9 +127,13 @@ def test_connections_that_were_closed_cleanly_are_no_finding() -> None:
     ("arm", "changes", "why", "advice"),
     [
         ("A", [], "it does not drain", "handle SIGTERM"),
+        # Bounds that overlap: no less than nothing passed between.
+        ("A", [ended(ended_ns=(-NS_PER_S, NS_PER_S // 2))], ") 0–", "handle SIGTERM"),
         # It took its time: what it did with it the trial cannot tell.
         ("A", [ended(ended_ns=(20 * NS_PER_S, 20 * NS_PER_S))], "after SIGTERM", ""),
         ("A", [ended(sigterm_ns=None)], "how long after SIGTERM is not known", ""),
+        ("A", [ended(sigterm_ns=(0, 2 * NS_PER_S))], "how long after SIGTERM is not known", ""),
+        ("A", [twice], "2 apps ended by themselves (exit code 0) 1–343 ms", "handle SIGTERM"),
         ("A", [ended(ended_by=EndedBy.EXIT_BEFORE_SIGTERM)], "before it got SIGTERM", ""),
         ("A", [ended(ended_by=EndedBy.KILLED_EARLY)], "by whom is not known", ""),
         ("A", [ended(ended_by=EndedBy.UNKNOWN)], "is not known", ""),
@@ -160,9 +170,19 @@ def test_connections_that_were_closed_cleanly_are_no_finding() -> None:
         ("C", [without("sigterm_ignored")], "killed at the end", ""),
         (
             "C",
+            [
+                config(drain_max_seconds=None),
+                without("sigterm_ignored"),
+                also("drain_started"),
+            ],
+            "killed at the end",
+            "above 30",
+        ),
+        (
+            "C",
             [ended(**KILLED), config(attached={"workload": "deployment/web"})],
             "killed at the end",
-            "the trial cannot tell",
+            "if SIGTERM does not reach it",
         ),
         (
             "C",
@@ -243,6 +263,29 @@ def test_udp_that_nobody_answers_any_more_has_no_advice() -> None:
     assert tries == ""
 
 
+def test_of_an_older_report_it_is_not_known_what_came_after() -> None:
+    reasons, tries = said(found("E", flows(Proto.UDP, continuity=None))["udp"])
+    assert (reasons, tries) == ("what came after them is not recorded", "")
+    reasons, _ = said(found("A", flows(Proto.UDP, continuity=None))["udp"])
+    assert "they ended with their pod" in reasons, "some were answered by another one"
+
+
+def test_udp_whose_pods_end_was_not_seen_did_not_surely_end_with_it() -> None:
+    reasons, _ = said(found("A", ended(ended_ns=None))["udp"])
+    assert "whether they ended with their pod or were led away from it is not known" in reasons
+    reasons, _ = said(found("A", lambda t: replace(t, pod_ends=()))["udp"])
+    assert "is not known" in reasons
+    assert "they ended with their pod," not in reasons
+
+
+def test_where_somebody_is_meant_to_serve_it_is_not_known_why_nobody_did() -> None:
+    reasons, _ = said(found("E")["udp"])
+    assert "nothing was left that could" in reasons
+    reasons, _ = said(found("E", verb("delete"))["udp"])
+    assert "no pod answered any flow after the target's: " in reasons
+    assert "nothing was left" not in reasons
+
+
 # --- new connections -----------------------------------------------------------------------
 
 
@@ -280,10 +323,8 @@ def some_served(trial: TrialReport) -> TrialReport:
         ("A", [], {}, "served again after 2.20 s", "preStop sleep of 3 s"),
         ("B", [config(pre_stop={"sleep_seconds": 1})], {}, "", "preStop sleep of 2 s"),
         # It slept as long, and they failed all the same.
-        ("B", [config(pre_stop={"sleep_seconds": 2})], {}, "slept 2 s: why is not known", ""),
+        ("B", [config(pre_stop={"sleep_seconds": 2})], {}, "took 2.00 s: why is not known", ""),
         ("B", [ended(deletion_grace_period_s=2)], {}, "", "it is 2, and the sleep counts"),
-        # It served by itself for one second after SIGTERM, and needs to sleep so much less.
-        ("A", [ended(sigterm_ns=(0, 0)), late(0)], {}, "", "preStop sleep of 3 s"),
         ("E", [], {}, "no pod was left to serve", ""),
         ("E", [verb("delete")], {}, "why is not known", ""),
         ("B", [verb("container-kill")], {}, "no preStop hook runs", ""),
@@ -291,9 +332,43 @@ def some_served(trial: TrialReport) -> TrialReport:
         ("B", [ended(sigterm_ns=None, ended_ns=None)], {}, "stopped serving is not known", ""),
         ("B", [ended(sigterm_ns=(5 * NS_PER_S,) * 2)], {}, "before any pod was told to stop", ""),
         # One pod after the other: what kube-proxy promises, if others served meanwhile.
-        ("B", [late(3), some_served], {"min_sync_period_ms": 1000}, "", "preStop sleep of 2 s"),
-        ("B", [late(3), some_served], {"min_sync_period_ms": 10_000}, "", "preStop sleep of 11 s"),
+        *(
+            ("B", [late(3), some_served, config(replicas=2)], {"min_sync_period_ms": ms}, "", so)
+            for ms, so in (
+                (
+                    0,
+                    "preStop sleep of 1 s or more (lifecycle.preStop.sleep.seconds: 1): kube-proxy",
+                ),
+                (1000, "preStop sleep of 2 s"),
+                (10_000, "preStop sleep of 11 s"),
+                (None, "minSyncPeriod is 1 s by default (what it is here is not known)"),
+            )
+        ),
+        # The same where all were told at once.
+        ("B", [some_served, config(replicas=2)], {"min_sync_period_ms": 10_000}, "", "of 11 s"),
         ("B", [late(3)], {}, "no other pod served meanwhile", ""),
+        # What a single pod of a Deployment served itself is nobody else's.
+        ("B", [late(3), some_served], {}, "no other pod served meanwhile", ""),
+        # All old pods at once, as strategy Recreate does: new ones come when they have gone.
+        ("B", [verb("rollout")], {}, "strategy", ""),
+        ("B", [config(workload="statefulset")], {}, "would only put this off", ""),
+        ("B", [config(workload="statefulset/db")], {}, "would only put this off", ""),
+        ("B", [config(workload="app=web")], {}, "is not known", ""),
+        ("B", [config(workload="deployment/web")], {}, "", "preStop sleep of 2 s"),
+        # It has a hook that is no sleep; a container has one at most.
+        ("B", [config(pre_stop={"exec": ["true"]})], {}, "", "by a sleep in the one it has"),
+        # A hook that sleeps does not put off what does not wait for SIGTERM.
+        *(
+            ("B", [ended(ended_by=how)], {}, "ends before SIGTERM", "")
+            for how in (EndedBy.OOM_KILLED, EndedBy.KILLED_EARLY, EndedBy.EXIT_BEFORE_SIGTERM)
+        ),
+        (
+            "B",
+            [ended(ended_by=EndedBy.UNKNOWN, sigterm_ns=None, stop_signal_ns=None)],
+            {},
+            "stopped serving is not known",
+            "",
+        ),
     ],
 )
 def test_why_new_connections_failed_and_what_to_try(
@@ -302,25 +377,6 @@ def test_why_new_connections_failed_and_what_to_try(
     reasons, tries = said(found(arm, *changes, **facts)["new"])
     assert why in reasons
     assert advice in tries if advice else tries == ""
-
-
-def test_for_as_long_as_it_served_after_sigterm_it_need_not_sleep() -> None:
-    """Asked to stop at once, it served 4 s more; the last failed 1.1 s after that."""
-
-    def later(trial: TrialReport) -> TrialReport:
-        (one,) = trial.new_connections
-        failing = one.observed_failing
-        assert failing is not None
-        ns = 4 * NS_PER_S
-        moved = replace(
-            failing,
-            begun_ns=(failing.begun_ns[0] + ns, failing.begun_ns[1] + ns),
-            first_ns=(failing.first_ns[0] + ns, failing.first_ns[1] + ns),
-        )
-        return replace(trial, new_connections=(replace(one, observed_failing=moved),))
-
-    _, tries = said(found("B", later)["new"])
-    assert "preStop sleep of 2 s" in tries
 
 
 # --- HTTP ------------------------------------------------------------------------------------
@@ -358,11 +414,16 @@ def test_exit_codes_other_than_0_are_broken(code: int | None, broken: bool | Non
     assert exit_.broken is broken
 
 
-def test_143_is_a_death_by_sigterm() -> None:
+def test_143_is_a_death_by_sigterm_or_a_jvms_orderly_end() -> None:
     reasons, tries = said(found("B", ended(exit_code=143))["exit"])
-    assert "no handler" in reasons
-    assert "handle SIGTERM, and exit with 0" in tries
-    assert "no handler" not in said(found("B", ended(exit_code=1))["exit"])[0]
+    assert "as a JVM does; which of the two is not known" in reasons
+    assert tries == ""
+
+
+def test_an_exit_code_alone_does_not_tell_that_the_app_does_not_drain() -> None:
+    reasons, tries = said(found("B", ended(exit_code=1, ended_ns=(60_000_000,) * 2))["exit"])
+    assert reasons == "1 is the app's own: why is for its log to say"
+    assert tries == ""
 
 
 @pytest.mark.parametrize("arm", "ABCDE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.flows.process import AgentStatus, HttpStatus, ProberStatus, ProtoStatus
 from pytest_drainwatch.showing.happening import Happened
-from pytest_drainwatch.showing.picture import Scene, cells, fitted, in_a_line, lines
+from pytest_drainwatch.showing.picture import (
+    EVENTS_SHOWN,
+    Scene,
+    cells,
+    fitted,
+    in_a_line,
+    lines,
+)
 from pytest_drainwatch.showing.tty import Style
 
 COLORS = re.compile(r"\x1b\[\d+m")
@@ -115,6 +123,15 @@ def test_where_there_is_little_room_the_bar_and_the_words_go_first() -> None:
     ]
     assert lines(SCENE, 60, 1, PLAIN) == ["drain-delete[r00]  observe  4.2 of about 9 s"]
     assert lines(SCENE, 20, 1, PLAIN) == ["observe  4.2/9 s"]
+
+
+@given(many=st.integers(0, 20), rows=st.integers(2, 20))
+def test_as_many_events_are_shown_as_there_is_room_for(many: int, rows: int) -> None:
+    events = [Happened(at_ns=n * NS_PER_S, text=f"event {n}") for n in range(many)]
+    drawn = lines(replace(SCENE, events=events), 100, rows, PLAIN)[2:]
+    assert [line.split("  ")[-1] for line in drawn] == [
+        f"event {n}" for n in range(many - min(many, EVENTS_SHOWN, rows - 2), many)
+    ]
 
 
 def test_the_last_events_are_shown_if_not_all_can_be() -> None:

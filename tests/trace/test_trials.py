@@ -83,12 +83,12 @@ def test_spans_are_where_the_report_has_them() -> None:
     ]
     lo, hi = (ns / 1000 + t0_us for ns in flow.terminal_ns)
     assert any(lo - 1 < begin <= lo and hi <= end < hi + 1 for begin, end in ends)
-    listed = found["pod A: listed"]
+    listed = found["pod A: in the endpoint slice"]
     closes = judged.trial.windows[0].advertised.closes_ns
     assert closes is not None
     assert listed["ts"] == t0_us
     assert listed["ts"] + listed["dur"] == t0_us + -(-closes[1] // 1000)
-    surely = found["surely: pod A: listed"]
+    surely = found["surely: pod A: in the endpoint slice"]
     assert surely["ts"] + surely["dur"] == t0_us + closes[0] // 1000
     assert found["delete asked for"]["ts"] == t0_us
 

@@ -133,8 +133,23 @@
     return [entry.title, ...pairs.map(([name, value]) => `${name}: ${value}`)];
   }
 
+  // A page that scrolls beneath a resting pointer sends events too: nobody pointed at anything.
+  let pointer = { x: NaN, y: NaN };
+  let scrolled = false;
+  const rests = (event) => event.clientX === pointer.x && event.clientY === pointer.y;
+  addEventListener("scroll", () => (scrolled = true), { capture: true, passive: true });
+  addEventListener(
+    "pointermove",
+    (event) => {
+      if (!rests(event)) scrolled = false;
+      pointer = { x: event.clientX, y: event.clientY };
+    },
+    { capture: true },
+  );
+
   /** Shows lines beside the pointer; the first one is the heading. Nothing: goes away. */
   function tip(event, lines) {
+    if (scrolled && event.type && rests(event)) return tipAway();
     if (event.pointerType === "touch" || !lines.length || event.buttons) return tipAway();
     if (!tipBox) {
       tipBox = dw.el("div", { class: "tip", "aria-hidden": "true" });

@@ -141,9 +141,9 @@
       return;
     if (event.target.closest("input, select, textarea") && event.key !== "Escape") return;
     const act = Object.hasOwn(ACTS, event.key) ? ACTS[event.key] : null;
-    if (act) act();
-    else if (!dw.trial.key(event)) return;
-    event.preventDefault();
+    // Escape with nothing open is the browser's: it clears a search field.
+    const done = act ? act() !== false : dw.trial.key(event);
+    if (done) event.preventDefault();
   }
 
   theme.addEventListener("click", toggleTheme);

@@ -34,15 +34,18 @@
     const { band, text } = trial.hurt;
     const things = [...trial.flows, ...trial.lanes.flatMap((lane) => lane.bands)];
     const tone = things.some((thing) => thing.tone === "bad") ? "bad" : "unknown";
+    const title = tone === "bad" ? "What hurt most" : "Was anybody hurt?";
     const go = () => {
       picture.element.scrollIntoView({ block: "start" });
       const target = picture.showBand(band);
-      if (target) target.focus({ preventScroll: true });
+      if (!target) return;
+      target.scrollIntoView({ block: "nearest" });
+      target.focus({ preventScroll: true });
     };
     return dw.el(
       "section",
-      { class: `hurt tone-${tone}`, "aria-label": "What hurt most" },
-      dw.el("h2", {}, "What hurt most"),
+      { class: `hurt tone-${tone}`, "aria-label": title },
+      dw.el("h2", {}, title),
       dw.el("p", {}, text),
       band
         ? dw.el("button", { type: "button", class: "show-me", on: { click: go } }, "Show me")
@@ -108,7 +111,7 @@
       dw.el(
         "p",
         {},
-        `All times are since the trigger: the moment the call was sent that ended the pod. `,
+        "All times are since the trigger: the moment its call was sent, which is t = 0. ",
         trial.report ? dw.el("a", { href: trial.report }, "report.json") : null,
         trial.test ? ` · ${trial.test}` : null,
       ),

@@ -5,15 +5,19 @@ A row for each :class:`EndedBy`: it says what was seen, and advises only what th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_drainwatch.core.document import PodEnd, TrialReport
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds
 from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
-from pytest_drainwatch.render.advice.finding import Because, at
+from pytest_drainwatch.render.advice.finding import Because, at, span
 from pytest_drainwatch.render.text import duration
 
+# Nobody is told by these, whoever it then was that ended it.
+BY_FORCE = frozenset({"container-kill", "force-delete"})
+# After these nobody is meant to serve.
+FOR_GOOD = frozenset({"scale", "namespace-delete"})
 # Ended so soon after SIGTERM, an app has not waited for anybody.
 AT_ONCE_NS = NS_PER_S
 
@@ -28,11 +32,22 @@ EXEC = (
 
 
 def ended(trial: TrialReport) -> tuple[Because, ...]:
-    """Why the target's containers ended when they did; each kind once."""
-    found = [
-        because for end in trial.pod_ends if end.role is Role.TARGET for because in _of(end, trial)
-    ]
-    return tuple(dict.fromkeys(found))
+    """Why the target's containers ended when they did, and connections with them; each once."""
+    return (*not_by_themselves(trial), *_exited(by_themselves(trial)))
+
+
+def not_by_themselves(trial: TrialReport) -> tuple[Because, ...]:
+    """The same of those that did not end by themselves after SIGTERM."""
+    exited = by_themselves(trial)
+    rest = [end for end in ends_of(trial) if end not in exited]
+    return tuple(dict.fromkeys(because for end in rest for because in _of(end, trial)))
+
+
+def by_themselves(trial: TrialReport) -> tuple[PodEnd, ...]:
+    """The target's containers that ended by themselves after SIGTERM, not by force."""
+    if trial.trigger.verb in BY_FORCE:
+        return ()
+    return tuple(end for end in ends_of(trial) if end.ended_by is EndedBy.EXIT)
 
 
 def ends_of(trial: TrialReport) -> tuple[PodEnd, ...]:
@@ -63,7 +78,8 @@ def _of(end: PodEnd, trial: TrialReport) -> Iterator[Because]:
         return
     if verb == "force-delete":
         yield Because(
-            why="the pod was deleted by force: there is no grace period, and no hook that counts",
+            why="the pod was deleted by force: no preStop hook runs, and SIGKILL comes 2 s after "
+            "SIGTERM (the least that the kubelet gives)",
             advice=("delete without --force --grace-period=0",),
         )
         return
@@ -99,8 +115,6 @@ def _of(end: PodEnd, trial: TrialReport) -> Iterator[Because]:
                 "got SIGTERM"
                 + ("" if end.pre_stop in (None, PreStopOutcome.NONE) else ": see its preStop hook")
             )
-        case EndedBy.EXIT:
-            yield _exited(end, within)
         case EndedBy.UNKNOWN:
             seen = "; ".join(end.evidence) or "nothing was seen of it"
             yield Because(why=f"how the container ended is not known ({seen})")
@@ -112,15 +126,18 @@ def _longer(end: PodEnd, trial: TrialReport) -> Iterator[str]:
     above = (
         f"terminationGracePeriodSeconds above {grace_s}"
         if grace_s is not None
-        else ("terminationGracePeriodSeconds")
+        else "terminationGracePeriodSeconds higher"
     )
     if end.pre_stop is PreStopOutcome.CUT_OFF:
-        yield f"shorten the preStop hook, which took all of the grace period, or set {above}"
+        yield (
+            "shorten the preStop hook, which took all of the grace period, or set "
+            "terminationGracePeriodSeconds to more than hook and app take together"
+        )
         return
     if is_attached(trial):
         yield (
-            f"{HANDLE}; or, if it does that and needs longer, set {above} (which of the two, the "
-            "trial cannot tell)"
+            f"{HANDLE}; or, if it does that and needs longer, set {above}; or, if SIGTERM does not "
+            f"reach it, {EXEC} (which of them, the trial cannot tell)"
         )
         return
     said = {entry.event for entry in trial.timeline if entry.subject == end.pod_uid}
@@ -130,7 +147,8 @@ def _longer(end: PodEnd, trial: TrialReport) -> Iterator[str]:
         drains = trial.config.get("drain_max_seconds")
         needs = _needs(drains, end)
         longer = f"set terminationGracePeriodSeconds above {needs}" if needs else f"set {above}"
-        yield f"{longer}, or drain in less: it was still draining (drain window {drains:g} s)"
+        window = f" (drain window {drains:g} s)" if isinstance(drains, int | float) else ""
+        yield f"{longer}, or drain in less: it was still draining{window}"
 
 
 def _needs(drains: object, end: PodEnd) -> int | None:
@@ -141,15 +159,40 @@ def _needs(drains: object, end: PodEnd) -> int | None:
     return int(-(-(drains * NS_PER_S + hook_ns) // NS_PER_S))
 
 
-def _exited(end: PodEnd, within: str) -> Because:
-    told, gone = signalled(end), end.ended_ns
-    code = f"exit code {end.exit_code}"
-    if told is None or gone is None:
-        return Because(
-            why=f"the app ended by itself ({code}) {at(gone)}; how long after SIGTERM is not known"
+def _exited(ends: Sequence[PodEnd]) -> Iterator[Because]:
+    """Of those that ended by themselves: how soon, all that did so at once together."""
+    lasted = [(end, _lasted(end)) for end in ends]
+    at_once = [(end, ns) for end, ns in lasted if ns is not None and ns[1] < AT_ONCE_NS]
+    later = [(end, ns) for end, ns in lasted if ns is not None and ns[1] >= AT_ONCE_NS]
+    if at_once:
+        graces = [e.deletion_grace_period_s for e, _ in at_once if e.deletion_grace_period_s]
+        within = f", within its grace period of {min(graces)} s" if graces else ""
+        yield Because(
+            why=f"{_after_sigterm(at_once)}: it does not drain", advice=(f"{HANDLE}{within}",)
         )
-    lasted = (gone[0] - told[1], gone[1] - told[0])
-    text = f"the app ended by itself ({code}) {duration(lasted)} after SIGTERM"
-    if lasted[1] < AT_ONCE_NS:
-        return Because(why=f"{text}: it does not drain", advice=(f"{HANDLE}, within {within}",))
-    return Because(why=text)
+    if later:
+        yield Because(why=_after_sigterm(later))
+    unknown = [end for end, ns in lasted if ns is None]
+    if unknown:
+        yield Because(
+            why=f"{_themselves(unknown)}; how long after SIGTERM is not known",
+        )
+
+
+def _lasted(end: PodEnd) -> Bounds | None:
+    """From its stop signal to its end; None: not known, or only that it was some time."""
+    told, gone = signalled(end), end.ended_ns
+    if told is None or gone is None or told[1] - told[0] > AT_ONCE_NS:
+        return None
+    return max(0, gone[0] - told[1]), max(0, gone[1] - told[0])
+
+
+def _after_sigterm(found: Sequence[tuple[PodEnd, Bounds]]) -> str:
+    lasted = span([ns for _, ns in found])
+    return f"{_themselves([end for end, _ in found])} {duration(lasted)} after SIGTERM"
+
+
+def _themselves(ends: Sequence[PodEnd]) -> str:
+    codes = ", ".join(dict.fromkeys(str(end.exit_code) for end in ends))
+    who = "the app ended by itself" if len(ends) == 1 else f"{len(ends)} apps ended by themselves"
+    return f"{who} (exit code {codes})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.interval import NS_PER_S, Bounds
@@ -35,9 +35,14 @@ class Finding:
     because: tuple[Because, ...] = ()
 
 
-def sleep_of(seconds: int, grace_s: int | None) -> str:
-    """A preStop sleep, as one writes it; with the grace period it takes, if that is short."""
+def sleep_of(seconds: int, grace_s: int | None, *, hook: bool) -> str:
+    """A preStop sleep, as one writes it; with the grace period it takes, if that is short.
+
+    ``hook``: there is another hook already, which would have to last as long.
+    """
     text = f"a preStop sleep of {seconds} s or more (lifecycle.preStop.sleep.seconds: {seconds})"
+    if hook:
+        text = f"a preStop hook that takes {seconds} s or more, by a sleep in the one it has"
     if grace_s is not None and seconds >= grace_s:
         text += (
             f", and terminationGracePeriodSeconds well above that: it is {grace_s}, and the "
@@ -75,11 +80,3 @@ def _in_a_row(ids: Sequence[str]) -> bool:
     if not all(number.isdigit() for number in numbers):
         return False
     return int(numbers[-1]) - int(numbers[0]) == len(ids) - 1
-
-
-def counted(names: Iterable[str]) -> str:
-    """``6 refused, 4 rehomed``."""
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return ", ".join(f"{number:,} {name}" for name, number in found.items())

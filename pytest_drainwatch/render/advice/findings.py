@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pytest_drainwatch.core.document import Report, TrialReport
-from pytest_drainwatch.render.advice.ended import ended, ends_of
+from pytest_drainwatch.render.advice.ended import by_themselves, ends_of, not_by_themselves
 from pytest_drainwatch.render.advice.finding import Because, Finding
 from pytest_drainwatch.render.advice.flows import held
 from pytest_drainwatch.render.advice.fresh import tried
 from pytest_drainwatch.render.advice.requests import asked
 
 OF_SIGTERM = 143  # what a shell calls a death by SIGTERM
+_BY_SIGTERM = (
+    "143 is SIGTERM's: the app has no handler for it, or ended in order and says so all the same, "
+    "as a JVM does; which of the two is not known"
+)
 
 
 def findings(report: Report) -> tuple[Finding, ...]:
@@ -47,15 +51,15 @@ def _exits(trial: TrialReport) -> Iterator[Finding]:
     bad = [code for code in codes if code]
     unseen = None in codes
     what = ", ".join("code not seen" if code is None else f"code {code}" for code in codes)
-    because = ended(trial) if bad or unseen else ()
-    if OF_SIGTERM in codes:
-        because = (
-            *because,
-            Because(
-                why="143 is a death by SIGTERM: the app has no handler for it",
-                advice=("handle SIGTERM, and exit with 0 when all is done",),
-            ),
-        )
+    because = list(not_by_themselves(trial)) if bad or unseen else []
+    for code in dict.fromkeys(end.exit_code for end in by_themselves(trial) if end.exit_code):
+        if code == OF_SIGTERM:
+            because.append(Because(why=_BY_SIGTERM))
+        else:
+            because.append(Because(why=f"{code} is the app's own: why is for its log to say"))
     yield Finding(
-        part="exit", broken=True if bad else None if unseen else False, what=what, because=because
+        part="exit",
+        broken=True if bad else None if unseen else False,
+        what=what,
+        because=tuple(because),
     )

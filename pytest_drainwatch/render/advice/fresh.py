@@ -8,11 +8,9 @@ from pytest_drainwatch.core.document import Environment, TrialReport
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.probing.document import NewConnections, ObservedFailing
 from pytest_drainwatch.render import probing
+from pytest_drainwatch.render.advice.ended import FOR_GOOD
 from pytest_drainwatch.render.advice.finding import Because, Finding
 from pytest_drainwatch.render.advice.pre_stop import failed_for_a_time
-
-# After these nobody is meant to serve.
-FOR_GOOD = frozenset({"scale", "namespace-delete"})
 
 
 def tried(trial: TrialReport, environment: Environment) -> Iterator[Finding]:
@@ -57,7 +55,12 @@ def _for_good(prober: NewConnections, trial: TrialReport) -> str:
 
 
 def _advertised(trial: TrialReport) -> str:
-    """How many failed that were surely begun while a target was in an EndpointSlice."""
+    """How many failed that were surely begun while the target was in an EndpointSlice.
+
+    Windows count for a pod, and for all probers: of several it is not known whose they are.
+    """
+    if len(trial.new_connections) > 1 or len(trial.windows) > 1:
+        return ""
     found = [pod.advertised.met for pod in trial.windows if pod.advertised.met is not None]
     failed = sum(met.failed for met in found)
     return f"; {failed:,} of them while the endpoint was still advertised" if failed else ""

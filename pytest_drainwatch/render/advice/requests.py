@@ -54,8 +54,7 @@ def _because(
 
     if cut := number(CUT):
         yield Because(
-            why=f"{cut:,} had been written when their connection was cut; of all that failed "
-            f"{kind.not_retry_safe:,} may not be repeated unasked",
+            why=f"{cut:,} had been written when their connection was cut{_repeatable(kind)}",
             advice=(FINISH,),
         )
         yield from ended(trial)
@@ -79,3 +78,10 @@ def _because(
             trial=trial,
             environment=environment,
         )
+
+
+def _repeatable(kind: KindRequests) -> str:
+    """How many of those that failed a client may not repeat unasked."""
+    if kind.not_retry_safe:
+        return f"; {kind.not_retry_safe:,} of those that failed are not safe to repeat"
+    return "; all that failed are safe to repeat" if kind.retry_safe else ""

@@ -19,10 +19,10 @@ _DONE = {
     "container-kill": "the container of {pods} was killed (SIGKILL), past the Kubernetes API,",
 }
 _BEHAVES = {
-    "drain": "drains: it {accepts}, serves those it has for up to {drain} s, then says bye and "
-    "closes them",
-    "exit-now": "exits at once",
-    "ignore": "ignores that, until it is killed when its grace period of {grace} s is over",
+    "drain": "to drain: to {accepts}, to serve those it has for up to {drain} s, then to say bye "
+    "and close them",
+    "exit-now": "to exit at once",
+    "ignore": "to ignore that, until it is killed when its grace period of {grace} s is over",
 }
 
 
@@ -50,18 +50,21 @@ def asked(trial: TrialReport) -> str:
     attached = config.get("attached")
     if isinstance(attached, Mapping):
         app = (
-            f"{attached.get('workload')} in {attached.get('namespace')}, "
-            f"{attached.get('protocol')} through Service {attached.get('service')} "
-            f"port {attached.get('port')}"
+            f"{_known(attached, 'workload')} in {_known(attached, 'namespace')}, "
+            f"{_known(attached, 'protocol')} through Service {_known(attached, 'service')} "
+            f"port {_known(attached, 'port')}"
         )
     else:
-        behavior = str(config.get("drain_behavior"))
-        built = _BUILT.get(behavior, f"the app's behaviour on SIGTERM is {behavior}")
-        app = built.format(drain=_number(config.get("drain_max_seconds")))
+        behavior = str(config.get("drain_behavior") or "not known")
+        built = _BUILT.get(behavior, "the app's behaviour on SIGTERM is {behavior}")
+        app = built.format(behavior=behavior, drain=_number(config.get("drain_max_seconds")))
     verb = trial.trigger.verb
-    did = _ASKED.get(verb, verb).format(pods="pod" if number == 1 else f"{number} pods")
-    parts = [app, did, f"grace period {config.get('grace_period_seconds')} s", *_hook(config)]
-    return " · ".join(parts)
+    did = _ASKED.get(verb, "{verb}").format(
+        verb=verb, pods="pod" if number == 1 else f"{number} pods"
+    )
+    grace = config.get("grace_period_seconds")
+    period = [] if grace is None else [f"grace period {_number(grace)} s"]
+    return " · ".join([app, did, *period, *_hook(config)])
 
 
 def _hook(config: Mapping[str, object]) -> list[str]:
@@ -77,16 +80,17 @@ def done(trial: TrialReport, pods: Pods) -> str:
     verb = trial.trigger.verb
     if verb == "none":
         return (
-            f"Nothing was terminated{_load(trial, 'were open')}: this is a control, which shows "
-            "what is seen when nothing happens."
+            f"Nothing was terminated{_load(trial, ', with {} open')}: this is a control, which "
+            "shows what is seen when nothing happens."
         )
     targets = pods.of_role(TARGET)
     shown = _targets(trial, [pods.label(uid) for uid in targets])
-    text = _DONE.get(verb, f"{{pods}} {{was}} terminated by {verb}").format(
-        pods=shown, was="was" if len(targets) == 1 else "were"
+    text = _DONE.get(verb, "{pods} {was} terminated by {verb}").format(
+        verb=verb, pods=shown, was="was" if len(targets) == 1 else "were"
     )
     it = "it" if len(targets) == 1 else "them"
-    first = f"{text[:1].upper()}{text[1:]}{_load(trial, f'talked to {it}')}; times count from then."
+    load = _load(trial, f" while {{}} talked to {it}")
+    first = f"{text[:1].upper()}{text[1:]}{load}; times count from then."
     return f"{first} {_told(trial)}".rstrip()
 
 
@@ -102,15 +106,15 @@ def _targets(trial: TrialReport, labels: Sequence[str]) -> str:
     shown = many(labels) if labels else "its pod"
     attached = trial.config.get("attached")
     if isinstance(attached, Mapping):
-        return f"{shown} of {attached.get('workload')} in {attached.get('namespace')}"
+        return f"{shown} of {_known(attached, 'workload')} in {_known(attached, 'namespace')}"
     replicas = trial.config.get("replicas")
     if replicas == len(labels):
         return f"{shown} (the only one)" if replicas == 1 else f"{shown} (all of them)"
     return f"{shown} (of {replicas})" if isinstance(replicas, int) else shown
 
 
-def _load(trial: TrialReport, did: str) -> str:
-    """What was held open meanwhile."""
+def _load(trial: TrialReport, words: str) -> str:
+    """What was held open meanwhile, in these words; nothing where nothing was."""
     summary = trial.summary
     counts = [
         f"{found.total:,} {what}{'' if found.total == 1 else 's'}"
@@ -119,9 +123,7 @@ def _load(trial: TrialReport, did: str) -> str:
     ]
     if trial.requests is not None:
         counts.append("HTTP clients")
-    if not counts:
-        return ""
-    return f" while {many(counts)} {did}"
+    return words.format(many(counts)) if counts else ""
 
 
 def _told(trial: TrialReport) -> str:
@@ -135,13 +137,18 @@ def _told(trial: TrialReport) -> str:
     sigterm = trial.summary.trigger_to_sigterm_ns
     keeps = trial.config.get("accept_on_drain", "close") != "close"
     text = behaves.format(
-        accepts="goes on accepting connections" if keeps else "takes no new connections",
+        accepts="go on accepting connections" if keeps else "take no new connections",
         drain=_number(trial.config.get("drain_max_seconds")),
         grace=_number(trial.config.get("grace_period_seconds")),
     )
     if sigterm is None or several:
-        return f"Asked to stop (SIGTERM), {'each' if several else 'it'} {text}."
-    return f"It was asked to stop (SIGTERM) {prose.at(sigterm)}, and {text}."
+        return f"When asked to stop (SIGTERM), {'each' if several else 'it'} is built {text}."
+    return f"It was asked to stop (SIGTERM) {prose.at(sigterm)}. It is built {text}."
+
+
+def _known(attached: Mapping[str, object], key: str) -> str:
+    value = attached.get(key)
+    return f"({key} not known)" if value is None else str(value)
 
 
 def _number(value: object) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from pytest_drainwatch.core.http.document import KindRequests, Requests
 from pytest_drainwatch.core.http.ending import LaneKind
 from pytest_drainwatch.core.http.fate import FAILED as BROKEN
 from pytest_drainwatch.core.http.fate import SERVED, Fate
 from pytest_drainwatch.core.interval import Bounds
-from pytest_drainwatch.core.probing.document import FAILED, NewConnections, Rate
+from pytest_drainwatch.core.probing.document import FAILED, UNKNOWN, NewConnections, Rate
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.render.page import prose
 from pytest_drainwatch.render.page.data import Attempts, Band, Tone
 from pytest_drainwatch.render.page.moments import at, moment
 from pytest_drainwatch.render.probing import percent
-from pytest_drainwatch.render.text import NOT_MEASURED, duration
+from pytest_drainwatch.render.text import NOT_MEASURED
 
 KINDS = {
     LaneKind.KEEPALIVE: "requests over kept-alive connections",
@@ -22,6 +24,10 @@ KINDS = {
     LaneKind.IN_FLIGHT: "requests under way at the trigger",
     LaneKind.NEW: "requests over new connections",
 }
+
+
+# So many are told apart; of more it is "on and off".
+_FEW_STRETCHES = (2, 3)
 
 
 def new_band(prober: NewConnections) -> str:
@@ -60,6 +66,63 @@ def served_again(prober: NewConnections) -> bool:
     return failing is None or (last is not None and last[0] > failing.begun_ns[1])
 
 
+def sentence(prober: NewConnections, found: Sequence[NewConnections], how: str = "") -> str:
+    """When a prober's attempts failed, without its full stop; empty where none did."""
+    failing = prober.observed_failing
+    if failing is None:
+        return ""
+    return told(
+        named(prober, found),
+        (failing.failures, failing.attempts),
+        failing.first_ns,
+        failing.lasts_ns,
+        over=served_again(prober),
+        stretches=_stretches(prober),
+        how=how,
+    )
+
+
+def told(
+    what: str,
+    counts: tuple[int, int],
+    first_ns: Bounds,
+    lasts_ns: Bounds,
+    *,
+    over: bool,
+    stretches: int | None = None,
+    how: str = "",
+) -> str:
+    """``New TCP connections failed for 1.06 s, from +63.0 ms on: all 54 tried in that time``.
+
+    ``counts`` are failed and tried from the first that failed to the last; ``over``: one was
+    served after it. ``stretches``: in how many they failed, without one that was served.
+    """
+    failed, tried = counts
+    if failed == 1:
+        return f"One of the {what} failed{how}, {prose.at(first_ns)}"
+    share = f"all {tried:,}" if failed == tried else f"{failed:,} of {tried:,}"
+    long, since = prose.lasting(lasts_ns), prose.since(first_ns)
+    if failed == tried:
+        when = f"for {long}, {since}" if over else f"{since}, to the end of the recording"
+    elif not over:
+        when = f"on and off {since}, to the end of the recording"
+    elif stretches in _FEW_STRETCHES:
+        when = f"in {stretches} stretches within {long}, {since}"
+    else:
+        when = f"on and off for {long}, {since}"
+    text = f"{what} failed {when}: {share} tried in that time{how}"
+    return text[:1].upper() + text[1:]
+
+
+def _stretches(prober: NewConnections) -> int | None:
+    """Times in which attempts since t = 0 failed and none was answered; None: not known."""
+    if prober.runs_left_out:
+        return None
+    since = [run for run in prober.runs if run.at_ns[1] >= 0]
+    judged = [run.result in FAILED for run in since if run.result not in UNKNOWN]
+    return sum(failed for failed, _ in groupby(judged))
+
+
 def of_new_connections(found: Sequence[NewConnections]) -> Iterator[Band]:
     """From the first one that failed to the last."""
     for prober in found:
@@ -73,7 +136,8 @@ def of_new_connections(found: Sequence[NewConnections]) -> Iterator[Band]:
             opens=at(failing.first_ns),
             closes=at(failing.last_ns),
             text=f"{'' if all_of_them else 'some '}{named(prober, found)} fail",
-            detail=f"From the first that failed to the last, for {duration(failing.lasts_ns)}: "
+            detail="From the first that failed to the last, for "
+            f"{prose.lasting(failing.lasts_ns)}: "
             f"{between} failed ({_how(prober.results, FAILED)}).",
             met=f"{failing.failures:,} of {failing.attempts:,} failed",
             tone=Tone.BAD,
@@ -92,7 +156,8 @@ def of_requests(found: Requests | None) -> Iterator[Band]:
             opens=at(failing.first_ns),
             closes=at(failing.last_ns),
             text=f"{some}{KINDS[kind.kind]} fail",
-            detail=f"From the first that failed to the last, for {duration(failing.lasts_ns)}: "
+            detail="From the first that failed to the last, for "
+            f"{prose.lasting(failing.lasts_ns)}: "
             f"{_how(kind.fates, BROKEN)}.",
             met=f"{failing.failures:,} of {failing.requests:,} failed",
             tone=Tone.BAD,

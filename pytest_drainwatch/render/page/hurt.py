@@ -1,7 +1,7 @@
 """Who was hurt, and which window hurt most.
 
-Windows are compared by how long they surely lasted. Where two may have been as long as each
-other, requests come before new connections, and those before UDP: so many clients are in it.
+Windows are compared by how long they surely hurt. Where two may have hurt as long as each other,
+requests come before new connections, and those before UDP: so many clients are in it.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import Bounds
 from pytest_drainwatch.render.page import failing, prose
 from pytest_drainwatch.render.page.data import Hurt
-from pytest_drainwatch.render.page.moments import within
-from pytest_drainwatch.render.page.outage import BAND, outages
-from pytest_drainwatch.render.text import duration
+from pytest_drainwatch.render.page.moments import recorded, within
+from pytest_drainwatch.render.page.outage import BAND, GONE, Outages, outages
+from pytest_drainwatch.render.page.words import which
 
 CUT = frozenset({Outcome.SEVERED, Outcome.READ_TIMEOUT})
 
 
 class Window(NamedTuple):
-    """A time in which somebody was hurt; ``lasts_ns`` in ns, and ``over``: whether it ended.
+    """A time in which somebody was hurt: its band, and ``text``, it in a sentence.
 
-    ``text`` is it in a sentence.
+    ``hurts_ns`` is how long it hurt, in ns: where every other attempt failed, half of the time.
     """
 
     band: str
-    lasts_ns: Bounds
-    over: bool
+    hurts_ns: Bounds
     text: str
 
 
 def _worst(trial: TrialReport) -> Window | None:
     """The window that hurt most; None: there was none that this trial watched."""
     found = list(_windows(trial))
-    return next((window for window in found if _can_be_longest(window, found)), None)
+    longest_ns = max((window.hurts_ns[0] for window in found), default=0)
+    return next((window for window in found if window.hurts_ns[1] >= longest_ns), None)
 
 
 def hurt(trial: TrialReport) -> Hurt | None:
@@ -45,12 +45,17 @@ def hurt(trial: TrialReport) -> Hurt | None:
     window, beside = _worst(trial), cut_connections(trial)
     if window is not None:
         also = f" Also, {beside}." if beside else ""
-        return Hurt(band=window.band, text=f"{window.text}.{also}")
+        return Hurt(band=window.band, text=f"{window.text}.{also}{_doubt(trial)}")
     if beside:
-        return Hurt(band=None, text=f"{beside[:1].upper()}{beside[1:]}.")
+        return Hurt(band=None, text=f"{beside[:1].upper()}{beside[1:]}.{_doubt(trial)}")
     if looked(trial):
         return None
     return Hurt(band=None, text="Whether anybody was hurt is not known: nothing was measured.")
+
+
+def _doubt(trial: TrialReport) -> str:
+    """That something else may have hurt them, too; what, stands in the trial's marks."""
+    return " Not all of it need be the trigger's doing: see the warnings." if trial.degraded else ""
 
 
 def cut_connections(trial: TrialReport) -> str | None:
@@ -69,7 +74,7 @@ def cut_connections(trial: TrialReport) -> str | None:
     single = sum(map(_single_losses, trial.flows))
     if single:
         one = single == 1
-        parts.append(f"{single:,} single datagram{' was' if one else 's were'} lost")
+        parts.append(f"{'one datagram was' if one else f'{single:,} single datagrams were'} lost")
     return ", and ".join(parts) or None
 
 
@@ -96,59 +101,67 @@ def looked(trial: TrialReport) -> bool:
     )
 
 
-def _can_be_longest(window: Window, others: list[Window]) -> bool:
-    return not window.over or all(other.lasts_ns[0] <= window.lasts_ns[1] for other in others)
-
-
 def _windows(trial: TrialReport) -> Iterator[Window]:
+    end_ns = recorded(trial)[1]
     for kind in trial.requests.kinds if trial.requests is not None else ():
         if kind.failing is not None:
-            yield _window(
-                failing.http_band(kind),
+            counts = kind.failing.failures, kind.failing.requests
+            over = kind.failing.recovered_ns is not None
+            what, first_ns, lasts_ns = (
                 failing.KINDS[kind.kind],
-                (kind.failing.failures, kind.failing.requests),
                 kind.failing.first_ns,
                 kind.failing.lasts_ns,
-                over=kind.failing.recovered_ns is not None,
+            )
+            yield Window(
+                failing.http_band(kind),
+                _hurts(lasts_ns if over else _since(first_ns, end_ns), counts),
+                failing.told(what, counts, first_ns, lasts_ns, over=over),
             )
     for prober in trial.new_connections:
         found = prober.observed_failing
         if found is not None:
-            yield _window(
+            over = failing.served_again(prober)
+            yield Window(
                 failing.new_band(prober),
-                failing.named(prober, trial.new_connections),
-                (found.failures, found.attempts),
-                found.first_ns,
-                found.lasts_ns,
-                over=failing.served_again(prober),
+                _hurts(
+                    found.lasts_ns if over else _since(found.first_ns, end_ns),
+                    (found.failures, found.attempts),
+                ),
+                failing.sentence(prober, trial.new_connections),
             )
     udp = outages(trial.flows)
     if udp is not None:
-        lasts_ns, went = udp.gap_ns or (0, 0), f"{'were' if udp.one_way else 'went'} {udp.words}"
-        how = f"for up to {duration(lasts_ns)}" if udp.over_ns else "to the end of the recording"
+        yield from _of_udp(udp, end_ns)
+
+
+def _of_udp(udp: Outages, end_ns: int) -> Iterator[Window]:
+    if udp.gone_ns is not None:
+        yield Window(
+            GONE,
+            _since(udp.gone_ns, end_ns),
+            f"{which(udp.never_back, udp.of, 'UDP flow')} {udp.went(udp.never_back)} "
+            f"{prose.since(udp.gone_ns)}, to the end of the recording",
+        )
+    if udp.back_began_ns is not None and udp.over_ns is not None:
+        gap_ns = udp.gap_ns or (0, 0)
+        long = "" if udp.gap_ns is None else f" for up to {prose.most(udp.gap_ns[1])}"
+        often = "" if udp.times == 1 else f", up to {udp.times} times,"
         yield Window(
             BAND,
-            lasts_ns,
-            udp.over_ns is not None,
-            f"UDP flows {went} {how}, {prose.since(udp.began_ns)}",
+            gap_ns,
+            f"{which(udp.back, udp.of, 'UDP flow')} {udp.went(udp.back)}{often}{long}, "
+            f"{prose.since(udp.back_began_ns)}",
         )
 
 
-def _window(
-    band: str,
-    what: str,
-    counts: tuple[int, int],
-    first_ns: Bounds,
-    lasts_ns: Bounds,
-    *,
-    over: bool,
-) -> Window:
-    """Attempts, or requests, from the first that failed to the last; ``counts``: failed, tried."""
+def _since(began_ns: Bounds, end_ns: int) -> Bounds:
+    """How long what was not over at the end of the recording had lasted then."""
+    return max(0, end_ns - began_ns[1]), max(0, end_ns - began_ns[0])
+
+
+def _hurts(lasts_ns: Bounds, counts: tuple[int, int]) -> Bounds:
+    """The part of a window in which attempts failed; ``counts``: failed, tried."""
     failed, tried = counts
-    if failed == 1:
-        return Window(band, lasts_ns, over, f"One of the {what} failed, {prose.at(first_ns)}")
-    share = f"all {tried:,}" if failed == tried else f"{failed:,} of {tried:,}"
-    how = f"for {duration(lasts_ns)}" if over else "to the end of the recording"
-    how = how if failed == tried else f"on and off {how}"
-    text = f"{what} failed {how}, {prose.since(first_ns)}: {share} that were tried"
-    return Window(band, lasts_ns, over, text[:1].upper() + text[1:])
+    if not tried:
+        return lasts_ns
+    return lasts_ns[0] * failed // tried, -(-lasts_ns[1] * failed // tried)

@@ -20,7 +20,7 @@ from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.render.page import failing, windows
 from pytest_drainwatch.render.page.data import Band, Lane, Mark, Tone
 from pytest_drainwatch.render.page.moments import at, at_or_none, moment, within
-from pytest_drainwatch.render.page.outage import outage_band
+from pytest_drainwatch.render.page.outage import outage_bands
 from pytest_drainwatch.render.page.pods import Pods
 from pytest_drainwatch.render.page.words import FATES, VERBS
 from pytest_drainwatch.render.text import duration
@@ -124,7 +124,7 @@ def lanes(trial: TrialReport, pods: Pods) -> list[Lane]:
     bands: dict[str, list[Band]] = {
         "endpoints": list(windows.bands(trial.windows, pods)),
         "kubelet": list(_graces(trial, pods)),
-        "udp": [band for band in [outage_band(trial.flows)] if band],
+        "udp": list(outage_bands(trial.flows)),
         "new": list(failing.of_new_connections(trial.new_connections)),
         "http": list(failing.of_requests(trial.requests)),
         "instrument": list(_blind(trial)),
@@ -158,7 +158,7 @@ def _told(trial: TrialReport, pods: Pods) -> Iterator[tuple[str, Mark]]:
             continue
         how = EVENTS.get(entry.event)
         if how is None:  # of a later version
-            how = _Told(_LANE_OF.get(entry.source, "instrument"), entry.event.replace("_", " "))
+            how = _Told(_LANE_OF.get(entry.source, "instrument"), "{event}")
         lo, hi = closer.get((entry.event, entry.subject or ""), entry.t_ns)
         if hi == entry.t_ns[1]:  # else it is another change of that kind
             entry = replace(entry, t_ns=(max(lo, entry.t_ns[0]), hi))
@@ -172,7 +172,9 @@ def _mark(entry: TimelineEntry, how: _Told, trial: TrialReport, pods: Pods) -> M
         at=at(entry.t_ns),
         approximate=entry.approximate and entry.t_ns[1] > entry.t_ns[0],
         pod_uid=entry.subject if entry.subject in pods.labels else None,
-        text=how.text.format(pod=pods.label(entry.subject), verb=verb),
+        text=how.text.format(
+            pod=pods.label(entry.subject), verb=verb, event=entry.event.replace("_", " ")
+        ),
         detail=pods.in_words(entry.detail or ""),
         source=str(entry.source),
         tone=how.tone,

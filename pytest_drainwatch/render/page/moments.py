@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import floor, log10
 
+from pytest_drainwatch.core.document import TrialReport
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
 from pytest_drainwatch.render.page.data import At
 
@@ -40,6 +41,17 @@ def last(found: Iterable[Bounds]) -> Bounds | None:
     """When the last of several things had happened."""
     every = list(found)
     return (max(lo for lo, _ in every), max(hi for _, hi in every)) if every else None
+
+
+def recorded(trial: TrialReport) -> Bounds:
+    """From the first flow, or attempt, to the last thing known, in ns since t = 0."""
+    begins = [step.at_ns[0] for flow in trial.flows for step in flow.history[:1]]
+    ends = [step.at_ns[1] for flow in trial.flows for step in flow.history[-1:]]
+    runs = [run.at_ns for prober in trial.new_connections for run in prober.runs]
+    entries = [entry.t_ns[1] for entry in trial.timeline]
+    lo = min([*begins, *(run[0] for run in runs), *entries, 0])
+    hi = max([*ends, *(run[1] for run in runs), *entries, 0])
+    return lo, hi
 
 
 def moment(bounds: Bounds) -> str:

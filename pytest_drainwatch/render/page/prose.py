@@ -1,4 +1,4 @@
-"""Instants within sentences: one number where it is known well enough, for people who read.
+"""Instants and durations in sentences, for people who read: one number where that is enough.
 
 What is exact stands in the picture and in the evidence.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
 from pytest_drainwatch.render.page.moments import moment
+from pytest_drainwatch.render.text import duration
 
 # So wide, or such a part of the whole, makes no difference to a reader.
 _NARROW_NS, _PART = 5 * NS_PER_MS, 0.05
@@ -30,6 +31,21 @@ def since(bounds: Bounds) -> str:
     return f"from {_first(bounds) if _begins_at_once(bounds) else moment(bounds)} on"
 
 
+def lasting(bounds: Bounds) -> str:
+    """How long something lasted: ``2.15–3.13 s``, or ``up to 1.88 s`` where it may have been
+    over at once.
+    """
+    lo, hi = bounds
+    return duration(bounds) if lo > _PART * hi else f"up to {most(hi)}"
+
+
+def most(ns: int) -> str:
+    """At most so long, rounded up: ``351 ms``."""
+    step = NS_PER_S // 100 if ns >= NS_PER_S else NS_PER_MS
+    up = -(-ns // step) * step
+    return duration((up, up))
+
+
 def near(bounds: Bounds) -> str:
     """The instant alone: ``about +45 ms``, ``+2.2–3.2 s``."""
     return _near(bounds) or moment(bounds)
@@ -50,7 +66,7 @@ def _near(bounds: Bounds) -> str | None:
 
 def _begins_at_once(bounds: Bounds) -> bool:
     """Whether it may have been right after t = 0, as far as a reader cares."""
-    return bounds[0] <= _PART * bounds[1]
+    return -_NARROW_NS <= bounds[0] <= _PART * bounds[1]
 
 
 def _first(bounds: Bounds) -> str:

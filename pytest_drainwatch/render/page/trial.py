@@ -16,7 +16,7 @@ from pytest_drainwatch.render.page.failing import attempts, named, stretches_lef
 from pytest_drainwatch.render.page.flows import flow
 from pytest_drainwatch.render.page.hurt import hurt
 from pytest_drainwatch.render.page.lanes import MOST_STALLS, lanes, stalls_left_out
-from pytest_drainwatch.render.page.moments import at
+from pytest_drainwatch.render.page.moments import at, recorded
 from pytest_drainwatch.render.page.pods import Pods, pods_of
 from pytest_drainwatch.render.page.says import says
 
@@ -40,7 +40,7 @@ def trial(
     told, pods = report.trial, pods_of(report.trial)
     many = len(told.flows) > MANY_FLOWS or not steps
     rows = lanes(told, pods)
-    recorded = _recorded(told)
+    whole = recorded(told)
     return Trial(
         id=told.id if id is None else id,
         scenario=told.scenario,
@@ -54,10 +54,10 @@ def trial(
         figures=terminal.figures(told),
         marks=list(_marks(told)),
         notes=[pods.in_words(note) for note in _notes(report)],
-        span=_span(told, recorded),
-        recorded=_all(recorded, rows),
+        span=_span(whole),
+        recorded=_all(whole, rows),
         lanes=rows,
-        attempts=attempts(told.new_connections, told.requests, recorded[1]),
+        attempts=attempts(told.new_connections, told.requests, whole[1]),
         responders=list(pods.responders),
         flows=[
             flow(each, pods, rows=not many)
@@ -140,26 +140,15 @@ def _left_out(told: TrialReport, *, many: bool) -> Iterator[str]:
         yield f"{stalls:,} short stalls of our own machine beside the {MOST_STALLS} longest"
 
 
-def _recorded(told: TrialReport) -> Bounds:
-    """From the first flow, or attempt, to the last thing known, in ns since t = 0."""
-    begins = [step.at_ns[0] for flow in told.flows for step in flow.history[:1]]
-    ends = [step.at_ns[1] for flow in told.flows for step in flow.history[-1:]]
-    runs = [run.at_ns for prober in told.new_connections for run in prober.runs]
-    entries = [entry.t_ns[1] for entry in told.timeline]
-    lo = min([*begins, *(run[0] for run in runs), *entries, 0])
-    hi = max([*ends, *(run[1] for run in runs), *entries, 0])
-    return lo, hi
-
-
-def _span(told: TrialReport, recorded: Bounds) -> At:
+def _span(whole: Bounds) -> At:
     """The trigger to the end, with a little before."""
-    before_ns = max(BEFORE_NS, recorded[1] // 20)
-    return at((max(recorded[0], -before_ns), recorded[1]))
+    before_ns = max(BEFORE_NS, whole[1] // 20)
+    return at((max(whole[0], -before_ns), whole[1]))
 
 
-def _all(recorded: Bounds, rows: list[Lane]) -> At:
+def _all(whole: Bounds, rows: list[Lane]) -> At:
     """The same with every lane's own: a grace period can reach beyond the recording."""
-    lo, hi = at(recorded)
+    lo, hi = at(whole)
     for lane in rows:
         for band in lane["bands"]:
             for edge in (band["opens"], band["closes"]):

@@ -12,15 +12,14 @@ from pytest_drainwatch.core.http.fate import Fate
 from pytest_drainwatch.core.probing.document import FAILED, NewConnections
 from pytest_drainwatch.core.probing.result import Result
 from pytest_drainwatch.render.page import prose
-from pytest_drainwatch.render.page.failing import KINDS, named, served_again
+from pytest_drainwatch.render.page.failing import KINDS, named, sentence
 from pytest_drainwatch.render.page.moments import within
 from pytest_drainwatch.render.page.pods import BYSTANDER, NEWCOMER, TARGET, Pods
 from pytest_drainwatch.render.page.words import joined
-from pytest_drainwatch.render.text import duration
 
 _BROKEN: dict[str, str] = {
-    Fate.WRITTEN_THEN_RESET: "reset after they were written",
-    Fate.WRITTEN_THEN_CLOSED: "closed on after they were written",
+    Fate.WRITTEN_THEN_RESET: "sent, then reset",
+    Fate.WRITTEN_THEN_CLOSED: "sent, then closed",
     Fate.RESET_AT_CONNECT: "reset while connecting",
     Fate.CONNECT_TIMEOUT: "timed out while connecting",
     Fate.TIMEOUT: "timed out",
@@ -47,26 +46,10 @@ def _tried(prober: NewConnections, trial: TrialReport, pods: Pods) -> str:
     what = named(prober, trial.new_connections)
     if not prober.attempts:
         return ""
-    failing = prober.observed_failing
-    if failing is None:
+    if prober.observed_failing is None:
         return f"None of {prober.attempts:,} {what} failed."
-    how = _how(
-        {RESULTS.get(word, word): n for word, n in prober.results.items() if word in FAILED}
-    )
-    what = what[:1].upper() + what[1:]
-    if failing.failures == 1:
-        return f"{what}: one of {prober.attempts:,} failed ({how}), {prose.at(failing.first_ns)}."
-    whole = failing.failures == failing.attempts
-    failed = "failed" if whole else "failed on and off"
-    share = "all" if whole else f"{failing.failures:,} of"
-    counts = f"{share} {failing.attempts:,} that were tried in that time ({how})"
-    if not served_again(prober):
-        text = f"{what} {failed} {prose.since(failing.first_ns)}, to the end: {counts}."
-    else:
-        text = (
-            f"{what} {failed} for {duration(failing.lasts_ns)}, {prose.since(failing.first_ns)}: "
-            f"{counts}."
-        )
+    how = _how({RESULTS.get(word, word): n for word, n in prober.results.items() if word in FAILED})
+    text = f"{sentence(prober, trial.new_connections, f' ({how})')}."
     return " ".join(filter(None, [text, _meanwhile(trial, pods)]))
 
 

@@ -30,17 +30,20 @@ class _Window(NamedTuple):
 
 
 ADVERTISED = _Window(
-    "advertised", "listed", "advertised", "The pod is listed as an endpoint of the Service."
+    "advertised",
+    "in the endpoint slice",
+    "advertised",
+    "The pod is listed as an endpoint of the Service.",
 )
 READY = _Window(
     "ready",
-    "ready",
+    "ready for new connections",
     "ready-routable",
     "New connections are led to it: it is listed as ready.",
 )
 FALLBACK = _Window(
     "fallback",
-    "last resort",
+    "still used as a last resort",
     "fallback-routable",
     "It is terminating and still serves, and no pod is ready: kube-proxy leads new connections "
     "to it all the same.",
@@ -48,7 +51,7 @@ FALLBACK = _Window(
 )
 DEAD = _Window(
     "dead",
-    "listed, but dead",
+    "still listed, its last connection gone",
     "dead-endpoint",
     "From the end of its last TCP connection until it is no longer listed.",
     Tone.WARN,

@@ -43,6 +43,15 @@ FATES: dict[tuple[Outcome, str], str] = {
 }
 
 
+def which(number: int, of: int, what: str) -> str:
+    """``The one UDP flow``, ``Both UDP flows``, ``All 10 UDP flows``, ``One of 10 UDP flows``."""
+    if number < of:
+        return f"{'One' if number == 1 else f'{number:,}'} of {of:,} {what}s"
+    if number == 1:
+        return f"The one {what}"
+    return f"{'Both' if number == 2 else f'All {number:,}'} {what}s"
+
+
 def joined(parts: Sequence[str]) -> str:
     """Parts of a sentence, which may have commas of their own: ``a; b and c``."""
     return " and ".join(["; ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -70,6 +70,18 @@ def test_show_me_goes_to_the_window_that_hurt(tab: Tab) -> None:
     assert -2 * S < lo < 60 * MS < 1_120 * MS < hi < 4 * S
 
 
+def test_show_me_brings_it_into_a_low_window_and_points_at_nothing(open_page: Open) -> None:
+    low = {"width": 1280, "height": 500}
+    tab = ready(open_page(made.page(), DRAIN, reduced_motion="reduce", viewport=low))
+    tab.get_by_role("button", name="Show me").click()
+    span(tab)
+    box = tab.locator(".target[data-key='new:failing']").bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < low["height"] - box["height"]
+    tab.wait_for_timeout(150)  # what lies under the resting pointer now has been told of it
+    assert not tab.locator(".tip").is_visible()
+
+
 def test_nobody_hurt_no_box(open_page: Open) -> None:
     page = made.page()
     page["trials"][0]["hurt"] = None
@@ -240,6 +252,13 @@ def test_keys_typed_into_a_field_are_text(tab: Tab) -> None:
     assert pressed(tab, "+", "0", "n", "?") == before
     assert tab.get_by_role("searchbox", name="Search flows").input_value() == "+0n?"
     assert tab.url.endswith(DRAIN)
+
+
+def test_escape_empties_a_field(tab: Tab) -> None:
+    field = tab.get_by_role("searchbox", name="Search flows")
+    field.fill("udp")
+    field.press("Escape")
+    assert field.input_value() == ""
 
 
 def test_previous_and_next_trial(tab: Tab) -> None:
