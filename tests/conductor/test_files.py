@@ -91,6 +91,23 @@ def test_an_atomic_write_leaves_no_half(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
+def test_a_link_stays_a_link_and_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    """As root /dev/stdout could be replaced by a file."""
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("file")
+    write_atomic(link, "by its link")
+    assert link.is_symlink()
+    assert (tmp_path / "file").read_text() == "by its link"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomic(pipe, "into it")
+        assert os.read(reader, 100) == b"into it"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
 def test_folders_never_collide(tmp_path: Path) -> None:
     first = claim_folder(tmp_path, "run", "drain-delete")
     second = claim_folder(tmp_path, "run", "drain-delete")

@@ -172,6 +172,25 @@ def test_any_text_is_one_line_without_markup(said: str) -> None:
     assert not re.search(r"[<>|`*_\[\]@$~\\\n\r]", cell(said))
 
 
+def test_what_is_cut_within_the_baselines_words_ends_them() -> None:
+    """Else the note that it is cut would be one of them."""
+    said = show(summary(), compared="a line that is long enough\n" * 50_000)
+    assert len(said.encode()) <= LIMIT
+    before, _, after = said.partition("</pre>")
+    assert "Cut here" not in before
+    assert "Cut here" in after
+    assert said.count("<pre>") == said.count("</pre>") == 1
+
+
+@pytest.mark.parametrize("beside", [0, MOST_BYTES - 3000, MOST_BYTES - 100, MOST_BYTES, LIMIT])
+def test_what_is_in_the_file_already_counts(beside: int) -> None:
+    whole = show(summary())
+    said = show(summary(), beside=beside)
+    assert len(said.encode()) + beside <= max(MOST_BYTES, beside)
+    assert (said == whole) == (beside + len(whole.encode()) <= MOST_BYTES)
+    assert said in ("", whole) or "Cut here" in said
+
+
 def test_a_job_summary_is_never_longer_than_github_shows() -> None:
     many = [f"drain/r{number:02d} – is void: {'x' * 500}" for number in range(9000)]
     said = show(summary(incomplete_because=tuple(many)))
