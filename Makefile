@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal
+THREE   = -n 3 --dist worksteal
 MATRIX  = scenarios/test_published_matrix.py -n 5 --dist worksteal --dw-repeat 5
 export DW_CLUSTER ?= embedded
 
@@ -16,12 +17,12 @@ help:                 ## this list
 trial: setup          ## set-up, then the main job: the drain scenarios on a real cluster
 	$(BIN)/pytest scenarios/ -k "drain and not published" -v --dw-cluster=$(DW_CLUSTER)
 
-# Trials mostly wait, so two go side by side, each worker with clusters of its own; worksteal
+# Trials mostly wait, so three go side by side, each worker with clusters of its own; worksteal
 # keeps a module's tests together, and with them its cluster. Every test that is not slow is in
 # one of the parts, and a part without tests fails (pytest's code 5).
 test: setup-tests check ## set-up, checks, and the test suite, real cluster trials included
 	$(BIN)/pytest $(TWO) -m "not slow and not alone and not cluster"
-	$(BIN)/pytest $(TWO) -m "not slow and not alone and cluster"
+	$(BIN)/pytest $(THREE) -m "not slow and not alone and cluster"
 	$(BIN)/pytest -m "not slow and alone"
 
 test-all: test setup-kind ## the test suite and everything that takes minutes

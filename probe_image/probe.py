@@ -35,13 +35,10 @@ import signal
 import time
 
 _sigterms: list[int] = []
-_wake = None
 
 
 def _note_sigterm(signum: int, frame: object) -> None:
     _sigterms.append(time.monotonic_ns())
-    if _wake is not None:
-        _wake()
 
 
 if __name__ == "__main__":
@@ -603,6 +600,16 @@ class Probe:
 
     # --- terminating -------------------------------------------------------------------
 
+    def heed_signals(self, wakes: socket.socket) -> None:
+        """Act on SIGTERM from now on, and on those that came before."""
+
+        def wake() -> None:
+            wakes.recv(4096)
+            self.sigterms()
+
+        self.loop.add_reader(wakes, wake)
+        self.sigterms()
+
     def sigterms(self) -> None:
         """Act on the signals that have come since the last call."""
         while self.terms_seen < len(_sigterms):
@@ -740,8 +747,20 @@ def fatal(message: str, code: int) -> int:
     return code
 
 
+def wakeup() -> tuple[socket.socket, socket.socket]:
+    """A socket that is readable after any signal, and the end that must be kept for it.
+
+    A handler in Python runs between bytecodes only: one that is due as the loop goes to
+    sleep would sleep with it. This is written to by the interpreter's own handler.
+    """
+    wakes, woken = socket.socketpair()
+    for end in (wakes, woken):
+        end.setblocking(False)
+    signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    return wakes, woken
+
+
 def main() -> int:
-    global _wake
     try:
         settings = read_settings(os.environ)
     except BadSetting as error:
@@ -751,9 +770,9 @@ def main() -> int:
     loop = asyncio.new_event_loop()
     probe = Probe(settings, loop)
     try:
+        wakes, _woken = wakeup()
         loop.run_until_complete(probe.start())
-        _wake = lambda: loop.call_soon_threadsafe(probe.sigterms)  # noqa: E731
-        probe.sigterms()  # those that came before the loop could be woken
+        probe.heed_signals(wakes)
         loop.run_forever()
     except CannotListen as error:
         return fatal(str(error), EXIT_CANNOT_LISTEN)

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,6 +50,23 @@ def test_drain_in_order(rig: Rig) -> None:
     assert lasted - probe.event("sigterm_received")["mono_ns"] >= 500_000_000
     closed = probe.event("tcp_flows_closed")
     assert (closed["count"], closed["how"]) == (1, "fin")
+
+
+# What a SIGTERM is that arrives as the loop goes to sleep: noted, and no system call ends of it.
+UNINTERRUPTED = """
+import runpy, signal, sys, threading
+threading.Thread(target=signal.pause, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+runpy.run_path(sys.argv[2], run_name="__main__")
+"""
+
+
+def test_a_signal_that_interrupts_nothing_is_acted_on_at_once(rig: Rig) -> None:
+    """It once lay until the next packet came, which may be never."""
+    probe = rig.probe(prefix=(sys.executable, "-c", UNINTERRUPTED))
+    probe.signal(signal.SIGTERM)
+    assert probe.wait() == 0
+    assert probe.events()[2] == "sigterm_received"
 
 
 def test_a_request_that_is_pending_at_the_deadline_is_answered_first(rig: Rig) -> None:
