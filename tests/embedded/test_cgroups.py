@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_drainwatch.cluster.embedded import cgroups
-from pytest_drainwatch.cluster.embedded.cgroups import Hierarchy
+from pytest_drainwatch.cluster.embedded.cgroups import Hierarchy, Part
 
 V1 = "30 24 0:26 / /sys/fs/cgroup/{0} rw - cgroup cgroup rw,{0}"
 V2 = "40 24 0:36 / {0} rw shared:1 - cgroup2 cgroup2 rw"
@@ -112,10 +112,29 @@ def test_components_join_a_folder_beside_the_pods_where_processor_time_is_shared
     tmp_path: Path,
 ) -> None:
     cpu, memory, bare = on(tmp_path, CPU, MEMORY, BARE_V2)
-    cgroups.join("/drainwatch/one", (cpu, memory, bare))
-    assert (cpu.root / "drainwatch/one/system/cgroup.procs").read_text() == "0"
+    cgroups.join("/drainwatch/one", Part.NODE, (cpu, memory, bare))
+    cgroups.join("/drainwatch/one", Part.CONTROL_PLANE, (cpu, memory, bare), 17)
+    system = cpu.root / "drainwatch/one/system"
+    assert (system / "node/cgroup.procs").read_text() == "0"
+    assert (system / "control-plane/cgroup.procs").read_text() == "17"
+    shares = {part: int((system / part / "cpu.shares").read_text()) for part in Part}
+    assert shares[Part.NODE] > shares[Part.CONTROL_PLANE] == 1024
     assert not (memory.root / "drainwatch/one/system").exists()
     assert not (bare.root / "drainwatch/one/system").exists()
+
+
+def test_where_a_folder_holds_folders_or_processes_those_are_in_the_parts(tmp_path: Path) -> None:
+    (pure,) = on(tmp_path, BARE_V2)
+    system = pure.root / "drainwatch/one/system"
+    system.mkdir()
+    for folder in (system, system.parent):
+        (folder / "cgroup.controllers").write_text("cpu memory")
+        (folder / "cgroup.subtree_control").write_text("")
+    cgroups.join("/drainwatch/one", Part.NODE, (pure,))
+    assert (system / "node/cgroup.procs").read_text() == "0"
+    assert not (system / "cgroup.procs").exists()
+    for folder in (system, system.parent):
+        assert (folder / "cgroup.subtree_control").read_text() == "+cpu +memory"
 
 
 def test_weights_are_in_units_of_an_ordinary_groups(tmp_path: Path) -> None:

@@ -10,14 +10,18 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 PARENT = "drainwatch"
-# A node's own components, beside its pods: in v2 a folder holds folders or processes.
+# A node's own components, beside its pods.
 SYSTEM = "system"
 # In units of what an ordinary group has; a kernel takes up to 256 (v1) and 100 (v2) of them.
 # All clusters together stay one such group: with more of it the workers' own threads stalled.
 ORDINARY, HASTENED = 1, 64
+# In a cluster of many a node has processors of its own: whoever ends a pod there does not
+# wait for those who see to its replacement.
+_NODE_WEIGHT = 16
 # What kubelet needs; a kernel may offer more, which are left as they are.
 _V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 
@@ -77,18 +81,30 @@ def create(cgroup: str, found: tuple[Hierarchy, ...]) -> None:
             _hand_down(hierarchy.root / cgroup.lstrip("/"))
 
 
-def join(cgroup: str, found: tuple[Hierarchy, ...]) -> None:
-    """Put the calling process, and what it will start, among the node's own components.
+class Part(StrEnum):
+    """Which of a node's own components."""
+
+    NODE = "node"  # what every node has
+    CONTROL_PLANE = "control-plane"
+
+
+def join(cgroup: str, part: Part, found: tuple[Hierarchy, ...], process: int = 0) -> None:
+    """Put a process (0: the calling one), and what it will start, among a node's components.
 
     Without that each of them would be scheduled beside the whole of all pods of all clusters.
 
     Raises:
         OSError: a folder or the process is refused.
     """
+    pure_v2 = flavour(found) == "v2"
     for hierarchy in _with_cpu(found):
-        folder = hierarchy.root / cgroup.lstrip("/") / SYSTEM
-        folder.mkdir(exist_ok=True)
-        (folder / "cgroup.procs").write_text("0")
+        for folder in _down(hierarchy.root / cgroup.lstrip("/"), f"{SYSTEM}/{part}"):
+            if pure_v2:
+                _hand_down(folder.parent)
+            folder.mkdir(exist_ok=True)
+        weight = _NODE_WEIGHT if part is Part.NODE else ORDINARY
+        weigh(f"{cgroup}/{SYSTEM}/{part}", weight, (hierarchy,))
+        (folder / "cgroup.procs").write_text(str(process))
 
 
 def weigh(cgroup: str, weight: int, found: tuple[Hierarchy, ...]) -> None:

@@ -88,24 +88,27 @@ class NodeConfiguration:
         if self.api is not None:
             return containerd, *imports, kubelet, proxy
         return (
-            Component(name="etcd", argv=self._kubenode("etcd", *self._etcd())),
+            Component(name="etcd", argv=self._kubenode("etcd", *self._etcd()), control_plane=True),
             containerd,
             *imports,
             Component(
                 name="kube-apiserver",
                 argv=self._kubenode("kube-apiserver", *self._apiserver()),
                 gates=(Gate.ETCD,),
+                control_plane=True,
             ),
             kubelet,
             Component(
                 name="kube-controller-manager",
                 argv=self._kubenode("kube-controller-manager", *self._controller_manager()),
                 gates=(Gate.API_READY,),
+                control_plane=True,
             ),
             Component(
                 name="kube-scheduler",
                 argv=self._kubenode("kube-scheduler", *self._scheduler()),
                 gates=(Gate.API_READY,),
+                control_plane=True,
             ),
             proxy,
         )

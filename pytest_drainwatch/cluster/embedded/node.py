@@ -69,12 +69,8 @@ class Node:
         )
         self._reaper.sendall(b"n")  # the network namespace is there
         socket.sethostname(plan.name)
-        found = cgroups.hierarchies()
-        cgroups.create(plan.cgroup, found)
-        try:
-            cgroups.join(plan.cgroup, found)
-        except OSError as error:  # it runs all the same, and trials beside it are less alike
-            self._say(f"no share of processor time of its own: {error}")
+        cgroups.create(plan.cgroup, cgroups.hierarchies())
+        self._share_processors(cgroups.Part.NODE)
         mounts.build_view([Path(folder) for folder in plan.kept])
         if plan.volatile:
             folder = self._layout.state / plan.volatile
@@ -127,9 +123,17 @@ class Node:
             start_new_session=True,
         )
         self._running[process.pid] = component
+        if component.control_plane:
+            self._share_processors(cgroups.Part.CONTROL_PLANE, process.pid)
         # The loop reaps every child itself, orphans of containers among them.
         process.returncode = 0
         self._say(f"{component.name} started")
+
+    def _share_processors(self, part: cgroups.Part, process: int = 0) -> None:
+        try:
+            cgroups.join(self._plan.cgroup, part, cgroups.hierarchies(), process)
+        except OSError as error:  # it runs all the same, and trials beside it are less alike
+            self._say(f"no share of processor time of its own: {error}")
 
     def _try(self, gate: Gate) -> bool:
         if gate is Gate.CONTAINERD:

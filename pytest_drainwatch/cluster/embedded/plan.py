@@ -25,12 +25,14 @@ class Component:
     Attributes:
         gates: what it waits for, all of them.
         passing: it does one job and ends with 0; any other end is the node's end.
+        control_plane: only the first node has it.
     """
 
     name: str
     argv: tuple[str, ...]
     gates: tuple[Gate, ...] = ()
     passing: bool = False
+    control_plane: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,7 @@ def _node(document: dict[str, Any]) -> NodePlan:
             argv=tuple(entry["argv"]),
             gates=tuple(map(Gate, entry["gates"])),
             passing=entry["passing"],
+            control_plane=entry["control_plane"],
         )
         for entry in document.pop("components")
     )

@@ -153,9 +153,15 @@ def test_its_components_share_its_processor_time_which_can_go_first(
     root = next(each.root for each in found if pure_v2 or "cpu" in each.controllers)
     own = root / cgroups.PARENT / cluster.name
     node_pid = int(cluster.layout.node_pid.read_text())
-    components = set(map(int, (own / cgroups.SYSTEM / "cgroup.procs").read_text().split()))
-    named = {pid: command for pid, command in own_processes(node_pid).items() if pid in components}
-    for name in ("kubelet", "containerd", "apiserver"):
+    running = own_processes(node_pid)
+    for part, name in (
+        (cgroups.Part.NODE, "kubelet"),
+        (cgroups.Part.NODE, "containerd"),
+        (cgroups.Part.CONTROL_PLANE, "apiserver"),
+        (cgroups.Part.CONTROL_PLANE, "etcd"),
+    ):
+        members = map(int, (own / cgroups.SYSTEM / part / "cgroup.procs").read_text().split())
+        named = {pid: running.get(pid, "") for pid in members}
         assert any(name in command for command in named.values()), named
     weight = own / ("cpu.weight" if pure_v2 else "cpu.shares")
     before = int(weight.read_text())
