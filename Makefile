@@ -81,6 +81,7 @@ docs: venv            ## write the generated pages of docs/
 	$(BIN)/python docs/make_csv.py
 	$(BIN)/python docs/make_existing.py
 	$(BIN)/python docs/make_matrix.py
+	$(BIN)/python docs/make_fidelity.py
 	$(BIN)/python docs/make_options.py
 	$(BIN)/python docs/make_commands.py
 	$(BIN)/python docs/make_house.py

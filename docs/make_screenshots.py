@@ -1,4 +1,4 @@
-"""Writes docs/screenshots/*.png: the sample run's page as a browser shows it: ``make screenshots``.
+"""Writes docs/screenshots/*.png: our pages as a browser shows them: ``make screenshots``.
 
 The pictures are the same wherever the browser and its fonts are.
 """
@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bench.browser import chromium
+from pytest_drainwatch.core.simulation.presets import PRESETS
 from pytest_drainwatch.pages.assemble import assemble
 from pytest_drainwatch.pages.gather import Asked, page_of
+from pytest_drainwatch.pages.simulation import simulation_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,10 +31,14 @@ DESK, TALL, PHONE = (1280, 900), (1280, 1480), (390, 800)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shot:
-    """One picture: where the page is opened, in which theme, in how big a window."""
+    """One picture: where the page is opened, in which theme, in how big a window.
+
+    ``preset``: of the simulator's page with these inputs; None: of the sample run's.
+    """
 
     name: str
-    route: str
+    route: str = ""
+    preset: str | None = None
     theme: Literal["light", "dark"] = "light"
     size: tuple[int, int] = DESK
 
@@ -46,17 +52,21 @@ SHOTS = (
     Shot(name="exit-now-dark", route=f"#/trial/{EXIT_NOW}", theme="dark", size=TALL),
     Shot(name="run-phone", route="#/", size=PHONE),
     Shot(name="drain-phone", route=f"#/trial/{DRAIN}", size=PHONE),
+    Shot(name="simulation-light", preset="load-balancer", size=TALL),
+    Shot(name="simulation-dark", preset="load-balancer", theme="dark", size=TALL),
+    Shot(name="simulation-phone", preset="grace-20", size=PHONE),
 )
 
 
 def main() -> None:
     """Write all of them."""
     TARGET.mkdir(exist_ok=True)
-    text = assemble(page_of([SAMPLE], Asked()))
+    pages: dict[str | None, str] = {None: assemble(page_of([SAMPLE], Asked()))}
+    pages |= {preset.name: simulation_page(preset.inputs) for preset in PRESETS}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        file = Path(folder, "report.html")
-        file.write_text(text, encoding="utf-8")
+        file = Path(folder, "page.html")
         for shot in SHOTS:
+            file.write_text(pages[shot.preset], encoding="utf-8")
             picture = taken(browser, file, shot)
             if len(picture) > MOST_BYTES:
                 raise SystemExit(

@@ -26,7 +26,7 @@ from pytest_drainwatch.settings import from_environment, resolve
 # What is about the probe, its namespace, or whom to attach to: said by arguments of this command.
 NOT_HERE = frozenset(
     {
-        *("grace-period", "drain", "readiness-on-drain", "namespace", "pull-secret"),
+        *("grace-period", "drain", "readiness-on-drain", "namespace", "pull-secret", "path"),
         *(option.name for option in OPTIONS if option.name.startswith("attach")),
     }
 )

@@ -50,6 +50,10 @@ REGISTRARS = (
     "pytest_drainwatch.rights.commands",
     "pytest_drainwatch.repeats.commands",
     "pytest_drainwatch.repeats.compare_command",
+    "pytest_drainwatch.advising",
+    "pytest_drainwatch.balancing",
+    "pytest_drainwatch.simulating",
+    "pytest_drainwatch.fidelity",
 )
 
 

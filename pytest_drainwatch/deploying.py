@@ -10,6 +10,7 @@ from pytest_drainwatch import preflight, targets
 from pytest_drainwatch.cluster.embedded.starts import DEPLOYMENTS
 from pytest_drainwatch.core.observation import Event
 from pytest_drainwatch.core.scenario import Access
+from pytest_drainwatch.fronting import fronted, insist_up
 from pytest_drainwatch.reaching import reach
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.standing import Insist, Standing, check_trigger, hold_stable, insisting
@@ -47,7 +48,7 @@ def deployed(stage: Stage) -> Iterator[Standing]:
             )
             if scenario.service.access is Access.LOAD_BALANCER:
                 turn.close()  # its address may take minutes
-            way = find_way(stage, ports)
+            way = stack.enter_context(fronted(stage, find_way(stage, ports), ports.health))
             stage.note(Event.WAY_CHOSEN, **way.told())
         with stage.phase("preflight: workload"):
             must = insisting(stage, watch)
@@ -66,6 +67,7 @@ def deployed(stage: Stage) -> Iterator[Standing]:
             stack.callback(join_logs, logs, 0.0)
             _follow(logs, must)
             hold_stable(stage, watch, pods, must)
+            insist_up(stage, must)
             reach(stage, way)
             target = targets.choose(stage, way, pods)
             target = check_trigger(stage, target, must)

@@ -53,6 +53,7 @@ class Evidence:
         service: the Service's namespace/name.
         sources: where the flows connect from.
         ports: transport and port that they connect to.
+        blind: why a look would tell nothing of the flows; None: it would.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Evidence:
         service: str,
         sources: Collection[str],
         ports: Collection[tuple[str, int]],
+        blind: str | None = None,
     ) -> None:
         self._ask = look
         self._sight = sight
@@ -71,6 +73,8 @@ class Evidence:
         self._service = service
         self._sources = tuple(sources)
         self._ports = frozenset(ports)
+        self._cannot = blind or CANNOT_LOOK
+        self._blind = blind is not None
         self._before: frozenset[str] = frozenset()
         self._exit_ns: int | None = None
         self._looked: set[Occasion] = set()
@@ -166,12 +170,12 @@ class Evidence:
             return True
         self._looked.add(occasion)
         try:
-            seen, problem = self._ask(self._sources), CANNOT_LOOK
+            seen, problem = None if self._blind else self._ask(self._sources), self._cannot
         except Exception as error:
             seen, problem = None, f"the node could not be asked: {error!r}"
         if seen is None:
             self._tell(Event.CONNTRACK, None, {"occasion": occasion, "problem": problem})
-            return problem != CANNOT_LOOK
+            return problem != self._cannot
         self._tell(Event.CONNTRACK, seen.conntrack, self._entries(occasion, seen.conntrack))
         self._tell(Event.PROXY_RULES, seen.rules, self._rules(occasion, seen))
         return True

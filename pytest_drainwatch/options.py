@@ -14,6 +14,7 @@ from pytest_drainwatch import option_values
 
 PROVIDERS = ("auto", "embedded", "kind", "existing")
 KEEP = ("never", "on-failure", "always")
+PATHS = ("direct", "haproxy")
 FRESH = ("session", "scenario", "trial")
 KUBE_VERSIONS = ("1.37", "1.34")
 
@@ -132,6 +133,14 @@ OPTIONS = (
         metavar="HOST[:PORT]",
         help="where the Service answers: a node, load balancer or ingress as it is reached from "
         "here (default: what the cluster says); with a port, that one is used for TCP and UDP",
+    ),
+    Option(
+        name="path",
+        parse=option_values.one_of(*PATHS),
+        metavar="PATH",
+        help="direct: connect to a node's NodePort; haproxy: through a HAProxy in front of all "
+        "nodes, with health checks and a deregistration delay, for TCP alone (scenario's own, or "
+        "direct)",
     ),
     Option(
         name="grace-period",

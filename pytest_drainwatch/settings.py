@@ -34,6 +34,7 @@ class Settings:
     namespace: str | None = None
     pull_secret: tuple[str, ...] = ()
     address: Address | None = None
+    path: str | None = None
     grace_period: int | None = None
     drain: int | None = None
     readiness_on_drain: str | None = None
@@ -85,7 +86,13 @@ class Settings:
         result cannot be asked.
         """
 
-        from pytest_drainwatch.core.scenario import ProxyMode, Readiness, ScenarioError, Trigger
+        from pytest_drainwatch.core.scenario import (
+            LoadBalancer,
+            ProxyMode,
+            Readiness,
+            ScenarioError,
+            Trigger,
+        )
 
         if self.namespace is not None and scenario.trigger is Trigger.NAMESPACE_DELETE:
             raise ScenarioError(
@@ -128,12 +135,18 @@ class Settings:
                 nodes=self.nodes,
             ),
         )
+        service = scenario.service
+        if self.path == "direct":
+            service = replace(service, balancer=None)
+        elif self.path == "haproxy":
+            service = replace(service, balancer=service.balancer or LoadBalancer())
         if self.attach is not None:
             scenario = replace(scenario, workload=self._workload())
         return replace(
             scenario,
             app=app,
             flows=flows,
+            service=service,
             cluster=cluster,
             **given(settle_ns=self.settle, observe_timeout_ns=self.observe_timeout),
         )
@@ -233,6 +246,11 @@ def _refuse_contradictions(settings: Settings) -> None:
             "--dw-pull-secret names Secrets of a namespace, and one that is made for a trial has "
             "none; expected --dw-namespace=NAME beside it, the namespace that has them"
         )
+    if settings.path == "haproxy" and settings.address is not None:
+        raise OptionError(
+            "--dw-path=haproxy connects to the nodes' NodePorts, and "
+            f"--dw-address={settings.address} is another way; drop one of them"
+        )
     for name in idle(settings):
         if settings.origins[name] == "command line":
             raise OptionError(
@@ -242,9 +260,11 @@ def _refuse_contradictions(settings: Settings) -> None:
     if not settings.origins:
         return
     # A scenario that the options alone make impossible is refused before any cluster starts.
-    from pytest_drainwatch.core.scenario import Scenario
+    from pytest_drainwatch.core.scenario import Flows, Scenario
 
+    # Through HAProxy goes TCP alone: a scenario of the run that asks for UDP says so itself.
+    flows = Flows(udp=0) if settings.path == "haproxy" else Flows()
     try:
-        settings.apply(Scenario())
+        settings.apply(Scenario(flows=flows))
     except ValueError as error:
         raise OptionError(f"the options make no valid trial: {error}") from None

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from pytest_drainwatch import interrupts
 from pytest_drainwatch.api import Api, explain, failures
+from pytest_drainwatch.balancers import BalancerFailed, Front
 from pytest_drainwatch.cluster import Cluster, ClusterError
 from pytest_drainwatch.core.clock import ClockError
 from pytest_drainwatch.core.interval import NS_PER_MS, Interval
@@ -34,6 +35,7 @@ from pytest_drainwatch.workload.place import Place
 HARNESS_FAILURES = (
     ClusterError,
     AgentFailed,
+    BalancerFailed,
     ClientFailed,
     NobodyAnswered,
     TriggerFailed,
@@ -82,6 +84,7 @@ class Stage:
     progress: Progress
     agent: FlowAgent | None = None
     watch: Watch | None = None
+    front: Front | None = None  # the load balancer that was put before the nodes
     failed: bool = False
     placement: Placement = field(default_factory=Placement)
     trial: str | None = None  # its id, in a namespace that was not made for it

@@ -34,6 +34,7 @@ from pytest_drainwatch.core.scenario import Access, Scenario, Trigger
 from pytest_drainwatch.deploying import deployed
 from pytest_drainwatch.flows.clockid import clock_id
 from pytest_drainwatch.flows.process import FlowAgent
+from pytest_drainwatch.fronting import NOT_THEIRS
 from pytest_drainwatch.holding import Held, checks_of, task_of
 from pytest_drainwatch.measured import Trial
 from pytest_drainwatch.mechanism import Evidence
@@ -236,6 +237,7 @@ def _evidence(ready: Standing) -> Evidence:
         service=ready.service,
         sources=way.sources[:1],
         ports=(("tcp", way.tcp), ("udp", way.udp)),
+        blind=None if stage.front is None else NOT_THEIRS,
     )
 
 

@@ -40,9 +40,11 @@ LINGER_UNANSWERED_NS = {"udp": 6 * NS_PER_S, "tcp": TCP_SILENT_NS + 2 * NS_PER_S
 def check_alive(stage: Stage, watch: Watch, agent: FlowAgent | None = None) -> None:
     """Return if everything that must live throughout a trial does.
 
-    Raises :class:`TrialVoid`, ClusterError, AgentFailed or RecorderError.
+    Raises :class:`TrialVoid`, ClusterError, AgentFailed, BalancerFailed or RecorderError.
     """
     stage.cluster.check()
+    if stage.front is not None:
+        stage.front.check()
     if stage.recorder.problem:
         raise RecorderError(stage.recorder.problem)
     if agent is not None:

@@ -30,7 +30,7 @@ def register(subparsers: Any) -> None:
     setup.add_argument(
         "--for-tests",
         action="store_true",
-        help="also what this project's own tests need: tcpdump and a browser, chromium",
+        help="also what this project's own tests need: tcpdump, haproxy and a browser, chromium",
     )
     _add_versions(setup)
     setup.set_defaults(run=_or_cannot(_setup))

@@ -104,6 +104,7 @@ def derive(recording: Recording) -> Report:
         schema_version=REPORT_SCHEMA,
         drainwatch_version=header.drainwatch_version,
         git_commit=header.git_commit,
+        simulated=header.simulated,
         environment=environment(recording),
         trial=TrialReport(
             id=header.trial_id,
@@ -129,6 +130,7 @@ def derive(recording: Recording) -> Report:
                 *whose.notes,
                 *notes.about_new_connections(tried, config),
                 *notes.about_the_way(seen, tried),
+                *notes.about_the_balancer(seen),
                 *notes.about_integrity(integrity, signed=not whose.anonymous),
             ),
             pod_ends=pod_ends(

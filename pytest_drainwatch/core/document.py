@@ -324,10 +324,11 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """report.json."""
+    """report.json. ``simulated``: a model predicted this trial, and nothing of it was measured."""
 
     schema_version: int
     drainwatch_version: str
     git_commit: str
     environment: Environment
     trial: TrialReport
+    simulated: bool = False

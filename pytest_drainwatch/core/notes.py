@@ -118,6 +118,17 @@ def about_new_connections(
         )
 
 
+def about_the_balancer(seen: Iterable[Observation]) -> Iterator[str]:
+    """What a load balancer in between makes of what is seen on either side."""
+    if any(o.event is Event.BALANCER_STARTED for o in seen):
+        yield (
+            "connections end at the load balancer: a FIN or RST that a client saw is the load "
+            "balancer's, which a pod, a node or its own deregistration delay may have caused; a "
+            "connection that it could not pass on was accepted and not served; pods see its "
+            "address, and not the clients'"
+        )
+
+
 def about_the_way(seen: Iterable[Observation], found: Sequence[NewConnections]) -> Iterator[str]:
     """Whether the prober eats what flows are told (FACTS K13: refusals are rationed)."""
     chosen = next((o for o in seen if o.event is Event.WAY_CHOSEN), None)

@@ -21,6 +21,7 @@ class Source(StrEnum):
     K8S = "k8s"  # a watch of the API server
     NODE = "node"  # the node's network stack
     PROBE = "probe"  # the workload's lifecycle log
+    BALANCER = "balancer"  # the load balancer in front of the nodes
 
 
 class Event(StrEnum):
@@ -148,6 +149,16 @@ class Event(StrEnum):
     )
     #                        chains that they lead to;
     #                        problem, left_out
+
+    # --- the load balancer in front of the nodes; subject = the node whose NodePort it is ------
+    BALANCER_STARTED = "balancer_started"  # version, address, port, servers: [{node, address,
+    #                        port}], check: what it asks them, check_interval_ms, fall, rise,
+    #                        deregistration_seconds
+    BALANCER_SERVER = "balancer_server"  # up: it gets new connections, check: how its last health
+    #                        check went, sessions: open ones, given: ever; at = [asked before,
+    #                        answered]
+    BALANCER_DEREGISTERED = "balancer_deregistered"  # sessions: that were open when they were
+    #                        closed; at = [asked, answered]
 
     # --- k8s: frames reduced to named fields -------------------------------------------
     WATCH_LISTED = "watch_listed"  # resource, subjects, resource_version

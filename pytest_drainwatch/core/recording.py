@@ -34,7 +34,8 @@ class Header:
     ``wall_clock_start`` is the only wall time of a trial (RFC 3339), ``clock``
     the id of the harness's clock, ``scenario`` the scenario's fields. ``test`` is the node
     id of the test that measured it, ``repeat`` which of its repeats this is, from 0 on;
-    None: not known, as in recordings of older versions.
+    None: not known, as in recordings of older versions. ``simulated``: a model predicted what
+    follows, and nothing of it was measured.
     """
 
     recording_schema: int = RECORDING_SCHEMA
@@ -47,6 +48,7 @@ class Header:
     environment: Mapping[str, object] = field(default_factory=dict)
     test: str | None = None
     repeat: int | None = None
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,9 @@ class Recording:
 
 
 def dump_header(header: Header) -> str:
-    """The header as one JSON line, without the line feed."""
+    """The header as one JSON line, without the line feed; only a simulated one says so."""
     fields = {name: getattr(header, name) for name in Header.__slots__}
+    fields["simulated"] = header.simulated or None
     return _dumps({name: value for name, value in fields.items() if value is not None})
 
 
@@ -154,6 +157,8 @@ def _load_header(line: str) -> Header:
             _text(raw, name)
         if "repeat" in raw and (type(raw["repeat"]) is not int or raw["repeat"] < 0):
             raise ValueError(f"'repeat' is a number from 0 on, got {raw['repeat']!r}")
+        if type(raw.get("simulated", False)) is not bool:
+            raise ValueError(f"'simulated' is true or false, got {raw['simulated']!r}")
         return Header(**{name: raw[name] for name in Header.__slots__ if name in raw})
     except RecordingError:
         raise

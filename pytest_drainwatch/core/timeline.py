@@ -45,6 +45,7 @@ def timeline(
         *_own(seen, t0_ns),
         *_probe(seen, clocks, t0_ns),
         *_cluster(changes, t0_ns, targets, seen),
+        *_balancer(seen, t0_ns),
         *_ends(flows),
         *_failing(tried),
         *_failing_requests(asked),
@@ -106,6 +107,18 @@ def _cluster(
             subject=change.uid,
             approximate=not caused or since < 0,
         )
+
+
+def _balancer(seen: Iterable[Observation], t0_ns: int) -> Iterator[TimelineEntry]:
+    """What the load balancer did with the nodes."""
+    for o in seen:
+        if o.event is Event.BALANCER_SERVER:
+            event = "balancer_server_up" if o.data.get("up") else "balancer_server_down"
+        elif o.event is Event.BALANCER_DEREGISTERED:
+            event = "balancer_deregistered"
+        else:
+            continue
+        yield _entry(o.at.since(t0_ns), Source.BALANCER, event, f"node={o.subject} {_words(o)}")
 
 
 def _ends(flows: Iterable[FlowReport]) -> Iterator[TimelineEntry]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
+from typing import Any
 
 from pytest_drainwatch.pages.packing import packed
 from pytest_drainwatch.render.page.data import Page, Run, Trial
@@ -57,38 +58,61 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 def assemble(page: Page) -> str:
     """The file's text; the same page gives the same bytes."""
-    return "".join(f"{line}\n" for line in _lines(page))
+    return file_of(
+        title=page["title"],
+        made_by=page["made_by"],
+        styles=STYLES,
+        scripts=SCRIPTS,
+        data=packed(page),
+        plainly=_plainly(page),
+    )
 
 
-def _lines(page: Page) -> Iterator[str]:
-    yield "<!DOCTYPE html>"
-    yield '<html lang="en">'
-    yield "<head>"
-    yield '<meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield '<meta name="color-scheme" content="light dark">'
-    yield f'<meta name="generator" content="{html.escape(page["made_by"])}">'
-    yield f"<title>{html.escape(page['title'])}</title>"
-    yield f"<style>\n{_joined(STYLES)}</style>"
-    yield "</head>"
-    yield "<body>"
-    yield "<noscript>"
-    yield from _plainly(page)
-    yield "</noscript>"
-    yield f'<script type="application/json" id="data">{_data(page)}</script>'
-    yield f"<script>\n{_joined(SCRIPTS)}</script>"
-    yield "</body>"
-    yield "</html>"
+def file_of(
+    *,
+    title: str,
+    made_by: str,
+    styles: Iterable[str],
+    scripts: Iterable[str],
+    data: Mapping[str, Any],
+    plainly: Iterable[str],
+) -> str:
+    """The text of a file that needs no other one.
+
+    ``styles`` and ``scripts`` are names of assets, ``data`` is what the scripts read, as JSON
+    values, and ``plainly`` are the lines of HTML that are shown where no script runs.
+    """
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f'<meta name="generator" content="{html.escape(made_by)}">',
+        f"<title>{html.escape(title)}</title>",
+        f"<style>\n{_joined(styles)}</style>",
+        "</head>",
+        "<body>",
+        "<noscript>",
+        *plainly,
+        "</noscript>",
+        f'<script type="application/json" id="data">{_json(data)}</script>',
+        f"<script>\n{_joined(scripts)}</script>",
+        "</body>",
+        "</html>",
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def _joined(names: Iterable[str]) -> str:
     folder = resources.files("pytest_drainwatch.pages") / "assets"
     return "".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
-def _data(page: Page) -> str:
-    text = json.dumps(packed(page), ensure_ascii=False, separators=(",", ":"))
+def _json(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 
@@ -113,7 +137,8 @@ def _of_run(run: Run) -> Iterator[str]:
 
 def _of_trial(trial: Trial) -> Iterator[str]:
     outcome = "" if trial["outcome"] is None else f" ({trial['outcome']})"
-    yield f"<h2>{html.escape(trial['id'] + outcome)}</h2>"
+    simulated = "SIMULATED: " if trial["simulated"] else ""
+    yield f"<h2>{html.escape(simulated + trial['id'] + outcome)}</h2>"
     yield f"<p>{html.escape(trial['asked'])}</p>"
     for mark in trial["marks"]:
         yield f"<p>{html.escape(mark)}</p>"

@@ -173,8 +173,18 @@ def _leads(path: Path, page: Path | None) -> str | None:
 def _page(title: str, whole: Run | None, trials: list[Trial]) -> Page:
     return Page(
         format=FORMAT,
-        title=title,
+        title=_marked(title, trials),
         made_by=f"pytest-drainwatch {__version__}",
         run=whole,
         trials=trials,
     )
+
+
+def _marked(title: str, trials: Sequence[Trial]) -> str:
+    """A title that says what was not measured."""
+    simulated = sum(each["simulated"] for each in trials)
+    if not simulated:
+        return title
+    if simulated == len(trials):
+        return f"SIMULATED: {title}"
+    return f"{title} ({simulated} of {len(trials)} trials SIMULATED)"

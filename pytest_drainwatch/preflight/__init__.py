@@ -17,6 +17,7 @@ from pytest_drainwatch.preflight.attached import (
     workload_found,
     workload_wanted,
 )
+from pytest_drainwatch.preflight.balancer import balancer_up
 from pytest_drainwatch.preflight.check import Check, TrialVoid, require
 from pytest_drainwatch.preflight.flows import (
     MIN_UDP_ANSWERS,
@@ -46,6 +47,7 @@ __all__ = [
     "TrialVoid",
     "address_known",
     "address_reachable",
+    "balancer_up",
     "budgets_clear",
     "clock_identified",
     "fits",

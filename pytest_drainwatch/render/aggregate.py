@@ -7,6 +7,7 @@ from math import ceil, floor
 
 from pytest_drainwatch.core.flow.classify import Role
 from pytest_drainwatch.core.interval import Bounds
+from pytest_drainwatch.core.repeats.alike import SIMULATED
 from pytest_drainwatch.core.repeats.document import (
     Aggregate,
     BracketMs,
@@ -40,7 +41,7 @@ def show(found: Aggregate) -> str:
 def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[str]:
     asked = scenario.conditions
     count = len(scenario.repeats)
-    yield f"SCENARIO {scenario.id}"
+    yield f"SCENARIO {scenario.id}{' (SIMULATED)' if asked.get(SIMULATED) is True else ''}"
     yield (
         f"  {asked.get('config.drain_behavior') or asked.get('config.workload')} x "
         f"{asked.get('config.trigger')}, "

@@ -256,6 +256,7 @@ def _spans(pod: PodWindows) -> list[tuple[str, Span]]:
         ("ready-routable", pod.ready_routable),
         *(("fallback-routable", span) for span in fallbacks),
         ("dead-endpoint", pod.dead_endpoint),
+        *([("load-balancer", pod.load_balancer.sends)] if pod.load_balancer else []),
     ]
 
 

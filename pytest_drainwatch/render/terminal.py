@@ -31,6 +31,7 @@ __all__ = [
     "figures",
     "new_connections",
     "show",
+    "simulated",
     "table",
     "timeline",
     "trial_rows",
@@ -57,6 +58,7 @@ def show(report: Report) -> str:
     trial, environment = report.trial, report.environment
     head = [
         f"TRIAL {trial.id}",
+        *(f"  ! {mark}" for mark in simulated(report)),
         f"  {_asked(trial)}",
         f"  Kubernetes {environment.kubernetes_version} ({environment.provider}), kube-proxy "
         f"{environment.kube_proxy_mode}, {environment.wall_clock_start}",
@@ -86,6 +88,11 @@ def show(report: Report) -> str:
             "",
         ]
     )
+
+
+def simulated(report: Report) -> list[str]:
+    """What stands before everything else of a trial that nobody measured."""
+    return ["SIMULATED: a model predicted this; nothing of it was measured"] * report.simulated
 
 
 def timeline(entries: Iterable[TimelineEntry], limit: int | None = None) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pytest_drainwatch.core.repeats.aggregate import PoolError, Repeat, pool
 from pytest_drainwatch.core.repeats.alike import ComparisonError
-from pytest_drainwatch.core.repeats.compare import Run, compare
+from pytest_drainwatch.core.repeats.compare import Run, compare, measured
 from pytest_drainwatch.core.repeats.compared import Comparison, Verdict
 from pytest_drainwatch.core.repeats.summary import State, TrialEntry, missing
 from pytest_drainwatch.repeats.aggregation import grouped, noted
@@ -58,7 +58,9 @@ def check_baseline(folder: Path) -> Path:
     Raises :class:`ComparisonError` if it can be none, for whoever would else measure for
     half an hour first.
     """
-    if not read_run(folder).scenarios:
+    found = read_run(folder)
+    measured(found)
+    if not found.scenarios:
         raise ComparisonError(
             f"{folder}: no scenario's repeats can be taken together. What differs is said by: "
             f"drainwatch aggregate {folder}"

@@ -68,8 +68,8 @@ def _text(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> str:
 
 
 def _cell(value: object) -> object:
-    """A value as a cell: None is empty, what has parts is JSON."""
-    if value is None or isinstance(value, (int, float, str)):
+    """A value as a cell: None is empty, what has parts is JSON, and so are true and false."""
+    if value is None or (isinstance(value, (int, float, str)) and not isinstance(value, bool)):
         return value
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pytest_drainwatch.core.flow.table import Proto
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.alike import SIMULATED
 from pytest_drainwatch.core.repeats.fates import FlowFate, counted
 from pytest_drainwatch.core.repeats.metrics import Instants, Reading, first_of, last_of, metrics
 from pytest_drainwatch.upstream.document import (
@@ -73,6 +74,7 @@ def conditions(report: UpstreamReport) -> Mapping[str, object]:
     environment, config = report.environment, report.trial.config
     nodes = environment.nodes
     return {
+        SIMULATED: False,  # it has no simulator
         "drainwatch_version": report.drainwatch_version,
         "git_commit": report.git_commit,
         **{

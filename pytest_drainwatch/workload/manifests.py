@@ -122,7 +122,8 @@ def service(asked: Service) -> Manifest:
     if asked.access is not Access.CLUSTER_IP:
         # The API server refuses the policy where there is no traffic from outside.
         policy = str(asked.external_traffic_policy)
-        balanced = asked.access is Access.LOAD_BALANCER
+        # Only of that type has it the node port at which health checks of a Local policy ask.
+        balanced = asked.access is Access.LOAD_BALANCER or asked.balancer is not None
         kind = "LoadBalancer" if balanced else "NodePort"
         spec |= {"type": kind, "externalTrafficPolicy": policy}
     return {

@@ -32,11 +32,15 @@ EVIDENCE_TIMEOUT = (2.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Where the probe's Service answers: inside the cluster at ``address``, or outside of it."""
+    """Where the probe's Service answers: inside the cluster at ``address``, or outside of it.
+
+    ``health`` is its healthCheckNodePort; None: it has none.
+    """
 
     address: str | None
     tcp: int
     udp: int
+    health: int | None = None
 
 
 def apply(api: Api, place: Place, scenario: Scenario, image: str) -> Ports:
@@ -55,7 +59,8 @@ def apply(api: Api, place: Place, scenario: Scenario, image: str) -> Ports:
     create(namespace, workload, _request_timeout=REQUEST_TIMEOUT)
     if scenario.service.access is Access.NODE_PORT:
         ports = {port.name: port.node_port for port in created.spec.ports}
-        return Ports(address=None, tcp=ports["tcp"], udp=ports["udp"])
+        health = created.spec.health_check_node_port or None
+        return Ports(address=None, tcp=ports["tcp"], udp=ports["udp"], health=health)
     inside = scenario.service.access is Access.CLUSTER_IP
     ports = {port.name: port.port for port in created.spec.ports}
     address = created.spec.cluster_ip if inside else None

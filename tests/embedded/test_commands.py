@@ -201,7 +201,7 @@ def test_cache_that_cannot_be_written_is_named(
 
 
 @pytest.mark.parametrize("flags", [(), ("--for-tests",)])
-def test_tcpdump_and_a_browser_come_with_the_tests_only(
+def test_what_tests_need_comes_with_the_tests_only(
     flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -213,10 +213,10 @@ def test_tcpdump_and_a_browser_come_with_the_tests_only(
     monkeypatch.setattr(provision, "_install", lambda packages, **_: asked.extend(packages))
     monkeypatch.setattr(provision, "_make", lambda versions, log: None)
     assert run("setup", "--yes", *flags) == 0
-    assert asked == ["runc", *(["tcpdump", "chromium"] if flags else [])]
+    assert asked == ["runc", *(["tcpdump", "chromium", "haproxy"] if flags else [])]
 
 
 @pytest.mark.parametrize("there", ["chromium", "google-chrome"])
 def test_any_browser_that_will_do_is_enough(there: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "find_program", lambda name: name if name == there else None)
-    assert machine.missing_test_packages() == ["tcpdump"]
+    assert machine.missing_test_packages() == ["tcpdump", "haproxy"]

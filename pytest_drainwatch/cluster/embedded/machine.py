@@ -34,6 +34,7 @@ PROGRAMS = {
 TEST_PROGRAMS = {
     "tcpdump": ("tcpdump",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "haproxy": ("haproxy",),
 }
 CNI_PACKAGE = "containernetworking-plugins"
 

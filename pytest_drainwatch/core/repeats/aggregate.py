@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from pytest_drainwatch.core.document import whole_ms
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
+from pytest_drainwatch.core.repeats.alike import SIMULATED
 from pytest_drainwatch.core.repeats.document import (
     BracketMs,
     CountInterval,
@@ -191,7 +192,9 @@ def _median_interval(readings: Sequence[Reading]) -> MedianInterval:
 
 
 def _doubts(conditions: Mapping[str, object]) -> Iterable[str]:
-    """Conditions that look equal and may not be."""
+    """Conditions that look equal and may not be; and trials that are none."""
+    if conditions.get(SIMULATED) is True:
+        yield "SIMULATED: a model predicted these trials; nothing of them was measured"
     if str(conditions.get("git_commit", "")).endswith("-dirty"):
         yield (
             f"git_commit is {conditions['git_commit']}: two builds with uncommitted changes "

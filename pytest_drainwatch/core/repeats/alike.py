@@ -6,7 +6,7 @@ equal, or a difference would say nothing about it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 ASKED = frozenset(
@@ -27,6 +27,8 @@ ASKED = frozenset(
 # How long is observed at most follows from some of those, where nobody asked for a time.
 FOLLOWS = frozenset({"config.observe_timeout_seconds"})
 ABSENT = "absent"
+# The condition that no two sides may differ in, whatever anybody says.
+SIMULATED = "simulated"
 
 
 class ComparisonError(ValueError):
@@ -103,6 +105,23 @@ def refuse(refused: Mapping[str, tuple[Difference, ...]]) -> None:
         "Measure a baseline under these conditions, or compare nevertheless with: "
         + " ".join(f"--across {field}" for field in fields)
     )
+
+
+def refuse_simulated(name: str, scenarios: Mapping[str, Iterable[Mapping[str, object]]]) -> None:
+    """Raise :class:`ComparisonError` if a trial of the run called ``name`` is none that was
+    measured. ``scenarios`` has the conditions of its trials.
+    """
+    found = [
+        scenario
+        for scenario, trials in scenarios.items()
+        if any(conditions.get(SIMULATED) is True for conditions in trials)
+    ]
+    if found:
+        raise ComparisonError(
+            f"{name} holds simulated trials ({SIMULATED} is True in {', '.join(sorted(found))}): a "
+            "model predicted them, so they are no baseline and no run. Expected trials that were "
+            "measured. Predicted against measured is said by: drainwatch fidelity"
+        )
 
 
 def _short(field: str) -> str:

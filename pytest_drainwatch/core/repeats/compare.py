@@ -10,6 +10,7 @@ from pytest_drainwatch.core.repeats.alike import (
     ComparisonError,
     names,
     refuse,
+    refuse_simulated,
     unlike,
 )
 from pytest_drainwatch.core.repeats.compared import (
@@ -50,6 +51,8 @@ def compare(baseline: Run, run: Run, *, across: Collection[str] = ()) -> Compari
     one of that name, or if there is no scenario in common.
     """
     here, there = baseline.scenarios, run.scenarios
+    for side in (baseline, run):
+        measured(side)
     both = [name for name in here if name in there]
     if not both:
         raise ComparisonError(
@@ -98,6 +101,16 @@ def compare(baseline: Run, run: Run, *, across: Collection[str] = ()) -> Compari
         only_in_baseline=tuple(sorted(here.keys() - there.keys() - left_out.keys())),
         only_in_run=tuple(sorted(there.keys() - here.keys() - left_out.keys())),
         left_out=left_out,
+    )
+
+
+def measured(side: Run) -> None:
+    """Raise :class:`~pytest_drainwatch.core.repeats.alike.ComparisonError` if anything of it was
+    simulated.
+    """
+    refuse_simulated(
+        side.name,
+        {name: [each.conditions for each in found] for name, found in side.scenarios.items()},
     )
 
 

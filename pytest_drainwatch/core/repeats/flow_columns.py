@@ -44,6 +44,11 @@ def _of_trial(column: Column[TrialRow]) -> Column[FlowRow]:
 
 FLOW_COLUMNS: tuple[Column[FlowRow], ...] = (
     *(_of_trial(column) for column in TRIAL_ID),
+    Column(
+        name="simulated",
+        meaning="whether a model predicted it; then nothing of it was measured",
+        value=lambda row: row.trial.report.simulated,
+    ),
     *(
         Column(name=name, meaning=meaning, value=_flow(name))
         for name, meaning in {

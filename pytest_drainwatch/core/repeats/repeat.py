@@ -17,6 +17,7 @@ from pytest_drainwatch.core.http.fate import UNKNOWN
 from pytest_drainwatch.core.interval import NS_PER_MS, Bounds, Interval
 from pytest_drainwatch.core.probing.document import NewConnections
 from pytest_drainwatch.core.repeats.aggregate import Repeat
+from pytest_drainwatch.core.repeats.alike import SIMULATED
 from pytest_drainwatch.core.repeats.fates import FlowFate, counted
 from pytest_drainwatch.core.repeats.metrics import (
     Instants,
@@ -102,6 +103,7 @@ def conditions(report: Report) -> Mapping[str, object]:
     }
     nodes = environment.nodes
     return {
+        SIMULATED: report.simulated,
         "drainwatch_version": report.drainwatch_version,
         "git_commit": report.git_commit,
         **facts,

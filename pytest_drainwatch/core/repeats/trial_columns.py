@@ -202,6 +202,11 @@ TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
         name="test", meaning="the test that measured it", value=lambda row: row.report.trial.test
     ),
     Column(
+        name="simulated",
+        meaning="whether a model predicted it; then nothing of it was measured",
+        value=lambda row: row.report.simulated,
+    ),
+    Column(
         name="drainwatch_version",
         meaning="the build that measured",
         value=lambda row: row.report.drainwatch_version,

@@ -10,6 +10,7 @@ from pytest_drainwatch.core.scenario.app import (
     Readiness,
 )
 from pytest_drainwatch.core.scenario.axes import arms, check_arms, differences, matrix
+from pytest_drainwatch.core.scenario.balancer import LoadBalancer
 from pytest_drainwatch.core.scenario.flows import (
     TCP_SPARSE_RATE_HZ,
     UDP_SPARSE_RATE_HZ,
@@ -40,6 +41,7 @@ __all__ = [
     "Controller",
     "Flows",
     "Http",
+    "LoadBalancer",
     "Pid1",
     "PreStop",
     "ProxyMode",

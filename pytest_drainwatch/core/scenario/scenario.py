@@ -273,10 +273,33 @@ def _check_together(asked: Scenario) -> None:
             f"via_node is {str(asked.service.via_node)!r} and session_affinity 'ClientIP' with "
             "several replicas: kube-proxy chooses the pod; expected via_node 'any'"
         )
+    if asked.service.balancer is not None:
+        _check_balanced(asked)
     if flows.probe_each_node and asked.service.access is not Access.NODE_PORT:
         raise ScenarioError(
             f"probe_each_node is True and access {str(asked.service.access)!r}: only NodePorts "
             "are tried node by node; expected access 'nodeport'"
+        )
+
+
+def _check_balanced(asked: Scenario) -> None:
+    """It carries TCP alone, over any node that it holds healthy, to the probe."""
+    flows = asked.flows
+    if asked.workload is not None:
+        raise ScenarioError(
+            f"a balancer is asked for in front of {asked.workload.what}, whose Service is left as "
+            "it is; expected the probe, or no balancer (--dw-path=direct)"
+        )
+    if flows.udp or flows.udp_one_way or flows.udp_probe_interval_ns is not None:
+        raise ScenarioError(
+            "a balancer is asked for and UDP, and HAProxy carries TCP alone: expected udp flows to "
+            "be 0 (--dw-udp-flows 0), no one-way flows and udp_probe_interval_ns None, or no "
+            "balancer (--dw-path=direct)"
+        )
+    if flows.probe_each_node:
+        raise ScenarioError(
+            "a balancer is asked for and probe_each_node is True: it chooses the node of each "
+            "connection; expected probe_each_node False"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_drainwatch.core.scenario.balancer import LoadBalancer
 from pytest_drainwatch.core.scenario.values import ScenarioError, become, check_kind
 
 
@@ -43,7 +44,8 @@ class Service:
     """The Service in front of the probe, in Kubernetes' own words.
 
     ``via_node`` chooses the way by choosing the pod: of those that could be terminated the
-    first to go is one that makes it true.
+    first to go is one that makes it true. ``balancer`` is put between the client and the nodes;
+    None: nothing is.
     """
 
     access: Access = Access.NODE_PORT
@@ -51,6 +53,7 @@ class Service:
     session_affinity: Affinity = Affinity.NONE
     publish_not_ready_addresses: bool = False
     via_node: ViaNode = ViaNode.ANY
+    balancer: LoadBalancer | None = None
 
     def __post_init__(self) -> None:
         become(self, "access", Access)
@@ -58,6 +61,7 @@ class Service:
         become(self, "session_affinity", Affinity)
         become(self, "via_node", ViaNode)
         check_kind("publish_not_ready_addresses", self.publish_not_ready_addresses, bool)
+        check_kind("balancer", self.balancer, LoadBalancer, None)
 
     def check(self) -> None:
         """Refuse what cannot be together. Raises :class:`ScenarioError`."""
@@ -80,7 +84,32 @@ class Service:
                 "own pods alone, so no flow would lead to the one that is terminated; expected "
                 "via_node 'target-node', or the policy 'Cluster'"
             )
+        if self.balancer is not None:
+            self.balancer.check()
+            self._check_balanced()
+
+    def _check_balanced(self) -> None:
+        if self.access is not Access.NODE_PORT:
+            raise ScenarioError(
+                f"a balancer is asked for and access {str(self.access)!r}: its servers are the "
+                "nodes' NodePorts; expected access 'nodeport'"
+            )
+        if self.via_node is not ViaNode.ANY:
+            raise ScenarioError(
+                f"a balancer is asked for and via_node {str(self.via_node)!r}: it chooses the node "
+                "of each connection; expected via_node 'any'"
+            )
+        if self.session_affinity is not Affinity.NONE:
+            raise ScenarioError(
+                "a balancer is asked for and session_affinity 'ClientIP': kube-proxy sees one "
+                "client, the balancer; expected 'None'"
+            )
 
     def unusual(self) -> dict[str, object]:
         """What a report says of it only where it is asked for."""
-        return {} if self.via_node is ViaNode.ANY else {"via_node": str(self.via_node)}
+        told: dict[str, object] = {}
+        if self.via_node is not ViaNode.ANY:
+            told["via_node"] = str(self.via_node)
+        if self.balancer is not None:
+            told["balancer"] = self.balancer.config()
+        return told

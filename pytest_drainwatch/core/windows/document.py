@@ -64,6 +64,25 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BalancerWindow:
+    """What the load balancer in front of the nodes did with a pod's node.
+
+    ``sends``: from t = 0 until it held the node unhealthy; so long it sent new connections there,
+    whichever pods the node led them to, and ``met`` counts all new connections of that time.
+    ``again_ns``: when it first held it healthy after that. ``last_answered_ns``: from the
+    beginning of the last new connection that this pod answered to its answer. ``let_go_ns``: when
+    the deregistration delay was over, and the node's connections were closed; ``closed`` is how
+    many those were, of all its pods. None: that did not happen.
+    """
+
+    sends: Span
+    again_ns: Bounds | None = None
+    last_answered_ns: Bounds | None = None
+    let_go_ns: Bounds | None = None
+    closed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodWindows:
     """The windows of one target pod.
 
@@ -79,6 +98,8 @@ class PodWindows:
 
     The instants beside them: ``removed_by_family_ns`` for each address family that the
     slices name; an endpoint is gone with the last of them.
+
+    ``load_balancer``: of the load balancer that was put in front of the nodes; None: none was.
     """
 
     pod_uid: str
@@ -94,3 +115,4 @@ class PodWindows:
     removed_by_family_ns: Mapping[str, Bounds] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     node: str | None = None
+    load_balancer: BalancerWindow | None = None

@@ -14,6 +14,7 @@ from pytest_drainwatch.core.moments import PodMoments, shown_by
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.pieces import Tried
 from pytest_drainwatch.core.stretches import Shown, Stretch
+from pytest_drainwatch.core.windows.balanced import balanced
 from pytest_drainwatch.core.windows.document import Break, PodWindows, Span
 from pytest_drainwatch.core.windows.met import Attempts
 
@@ -85,6 +86,7 @@ def _of_pod(
         removed_by_family_ns=dict(_by_family(pod, shown)),
         notes=tuple(notes),
         node=node,
+        load_balancer=balanced(evidence.seen, pod.uid, node, evidence.tried, t0_ns),
     )
 
 

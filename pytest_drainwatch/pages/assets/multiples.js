@@ -172,7 +172,7 @@
     return dw.el(
       "a",
       { class: `small outcome-${trial.outcome || "unknown"}`, href: dw.link(trial.id), title: trial.says.join(" ") },
-      dw.el("span", { class: "small-head" }, dw.el("b", {}, name), trial.outcome ? ` ${trial.outcome}` : "", flagged(trial)),
+      dw.el("span", { class: "small-head" }, dw.el("b", {}, name), trial.simulated ? " SIMULATED" : "", trial.outcome ? ` ${trial.outcome}` : "", flagged(trial)),
       drawing(trial, span),
       dw.el("span", { class: "small-hurt" }, hurt),
     );

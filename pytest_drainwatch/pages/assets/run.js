@@ -117,7 +117,7 @@
       isShown = narrow(root, trials, run, say);
       figures.draw();
     });
-    const root = dw.el("div", { class: "run" }, dw.el("h1", { tabindex: "-1" }, `Run ${run.name}`));
+    const root = dw.el("div", { class: "run" }, dw.el("h1", { tabindex: "-1" }, page.title));
     if (!run.complete) root.append(incomplete(run));
     root.append(lead(run, trials));
     if (run.comparison) root.append(section("comparison", "Against the baseline", ...dw.compared.show(run.comparison)));

@@ -4,6 +4,13 @@
 {
   let shown = null;
 
+  /** A prediction must not be taken for a measurement. */
+  function simulatedMark(trial) {
+    return trial.simulated
+      ? dw.el("span", { class: "badge tone-warn simulated" }, `${dw.say.tone("warn").glyph} SIMULATED`)
+      : null;
+  }
+
   function badge(trial) {
     if (!trial.outcome) return null;
     const tone = { passed: "good", failed: "bad", error: "bad" }[trial.outcome] ?? "neutral";
@@ -64,6 +71,7 @@
         trial.scenario,
         dw.el("small", {}, repeat),
         " ",
+        simulatedMark(trial),
         badge(trial),
       ),
       dw.el("p", { class: "asked" }, trial.asked),

@@ -160,6 +160,7 @@ class Trial(TypedDict):
 
     Attributes:
         id: unique on the page.
+        simulated: a model predicted it; nothing of it was measured.
         outcome: of its test: passed, failed, …; None: not known here.
         asked: what was tried, in a line.
         says: what happened to the connections and which window hurt, in two to five sentences
@@ -175,6 +176,7 @@ class Trial(TypedDict):
 
     id: str
     scenario: str
+    simulated: bool
     repeat: int | None
     test: str | None
     outcome: str | None

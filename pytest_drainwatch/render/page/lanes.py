@@ -70,6 +70,9 @@ EVENTS = {
     "endpointslice_serving_false": _Told("endpoints", "{pod} listed as not serving"),
     "endpointslice_terminating": _Told("endpoints", "{pod} listed as terminating"),
     "endpointslice_endpoint_removed": _Told("endpoints", "{pod} no longer listed"),
+    "balancer_server_up": _Told("endpoints", "load balancer: node up", Tone.GOOD),
+    "balancer_server_down": _Told("endpoints", "load balancer: node down"),
+    "balancer_deregistered": _Told("endpoints", "load balancer lets go of a node"),
     "pod_ready_true": _Told("kubelet", "{pod} ready", Tone.GOOD),
     "pod_ready_false": _Told("kubelet", "{pod} not ready"),
     "container_terminated": _Told("kubelet", "{pod} ended"),
@@ -113,6 +116,7 @@ _LANE_OF = {
     Source.PROBE: "app",
     Source.CLIENT: "instrument",
     Source.NODE: "instrument",
+    Source.BALANCER: "endpoints",
 }
 
 

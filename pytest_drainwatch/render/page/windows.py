@@ -57,6 +57,14 @@ DEAD = _Window(
     Tone.WARN,
 )
 
+BALANCER = _Window(
+    "balancer",
+    "its node still gets new connections",
+    "load-balancer",
+    "The load balancer in front of the nodes holds the pod's node healthy, and sends new "
+    "connections there.",
+)
+
 
 def better_known(found: Iterable[PodWindows]) -> Mapping[tuple[str, str], Bounds]:
     """Changes that the windows bound more closely than the timeline: by event and pod's UID."""
@@ -85,6 +93,8 @@ def bands(found: Iterable[PodWindows], pods: Pods) -> Iterator[Band]:
             yield from _of(pod, FALLBACK, pod.fallback_routable, pods)
         if not _never(pod.dead_endpoint):
             yield from _of(pod, DEAD, [pod.dead_endpoint], pods)
+        if pod.load_balancer is not None:
+            yield from _of(pod, BALANCER, [pod.load_balancer.sends], pods)
 
 
 def _never(dead: Span) -> bool:

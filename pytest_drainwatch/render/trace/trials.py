@@ -12,6 +12,7 @@ from pytest_drainwatch.render.page.lanes import lanes as page_lanes
 from pytest_drainwatch.render.page.moments import at
 from pytest_drainwatch.render.page.pods import Pods, pods_of
 from pytest_drainwatch.render.probing import marks as warnings
+from pytest_drainwatch.render.terminal import simulated
 from pytest_drainwatch.render.trace import alive, attempts, flows, lanes
 from pytest_drainwatch.render.trace.arrows import Scene, arrows, who_reset
 from pytest_drainwatch.render.trace.picture import Lane, Picture, Span, seen
@@ -54,9 +55,9 @@ def picture(report: Report, *, name: str | None = None) -> Picture:
     )
     environment = report.environment
     return Picture(
-        name=name or trial.id,
-        label=f"{trial.trigger.verb}, Kubernetes {environment.kubernetes_version}, "
-        f"kube-proxy {environment.kube_proxy_mode}",
+        name=f"{'SIMULATED ' if report.simulated else ''}{name or trial.id}",
+        label=f"{'simulated ' if report.simulated else ''}{trial.trigger.verb}, "
+        f"Kubernetes {environment.kubernetes_version}, kube-proxy {environment.kube_proxy_mode}",
         lanes=(
             *drawn.lanes,
             Lane(name="SIGKILL", spans=tuple(kills.values())),
@@ -70,6 +71,7 @@ def picture(report: Report, *, name: str | None = None) -> Picture:
         arrows=arrows(scene),
         counts=(*alive.counts(trial.flows), *attempts.rates(trial.new_connections)),
         notes=(
+            *simulated(report),
             trial.clock_note,
             *(mark.strip() for mark in warnings(trial)),
             *trial.flags,

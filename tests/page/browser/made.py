@@ -74,6 +74,7 @@ def trial(name: str, repeat: int | None = 0, *, flows: int = 4) -> Trial:
     return Trial(
         id=name if repeat is None else f"{name}/r{repeat:02d}",
         scenario=name,
+        simulated=False,
         repeat=repeat,
         test=f"tests/test_made.py::test_it[{name}]",
         outcome="passed",

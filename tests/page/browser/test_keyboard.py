@@ -36,6 +36,11 @@ _HERE = "document.activeElement.dataset.stop ?? null"
 def test_tab_reaches_everything_in_order_and_shows_where(route: str, open_page: Open) -> None:
     tab = open_page(made.page(), route)
     tab.locator("main h1").wait_for()
+    walks_through(tab)
+
+
+def walks_through(tab: Tab) -> None:
+    """Fails unless Tab goes through all that can be used, in its order."""
     stops = tab.evaluate(_REACHABLE)
     assert 5 < stops < MOST_STOPS
     reached = _walk(tab)

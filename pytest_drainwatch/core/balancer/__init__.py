@@ -1,0 +1,1 @@
+"""A load balancer that takes a backend out politely: its states, its rotation, its commands."""

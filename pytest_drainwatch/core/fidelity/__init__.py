@@ -1,0 +1,1 @@
+"""Whether the simulator is true: fitted to some measured trials, held against the others."""

@@ -1,0 +1,1 @@
+"""The simulator's page as a file: no browser."""
