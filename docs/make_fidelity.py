@@ -11,7 +11,7 @@ from pytest_drainwatch.render import fidelity_markdown
 TARGET = Path(__file__).with_name("fidelity.md")
 WORDS = Path(__file__).with_name("fidelity_words.md")
 SAMPLE = Path(__file__).resolve().parents[1] / "results" / "sample"
-RUNS = (SAMPLE / "kubernetes-1.37", SAMPLE / "kubernetes-1.34")
+RUNS = (SAMPLE / "kubernetes-1.37", SAMPLE / "kubernetes-1.34", SAMPLE / "load-balancer")
 
 
 def page(found: Fidelity | None = None) -> str:

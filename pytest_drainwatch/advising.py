@@ -41,6 +41,7 @@ BALANCER = (
     ("lb-health-interval", "interval", "between two of its health checks"),
     ("lb-health-timeout", "timeout", "how long a check waits"),
 )
+QUANTILE, CONFIDENCE = Fraction(99, 100), Fraction(95, 100)
 LONGEST_NS = 24 * 3600 * 10**9
 
 
@@ -87,14 +88,12 @@ def register(subparsers: Any) -> None:
     advise.add_argument(
         "--quantile",
         type=_share,
-        default=Fraction(99, 100),
         metavar="Q",
         help="--from: of all such trials so many shall take no longer (default: 0.99)",
     )
     advise.add_argument(
         "--confidence",
         type=_share,
-        default=Fraction(95, 100),
         metavar="C",
         help="--from: how sure that shall be (default: 0.95)",
     )
@@ -143,7 +142,7 @@ def _measured(arguments: argparse.Namespace) -> Measured | None:
     found = (path for folder in arguments.results for path in paths_of(folder))
     paths = list({path.resolve(): path for path in found}.values())
     named = ((str(path), read(path)) for path in paths)
-    return measured(named, arguments.quantile, arguments.confidence)
+    return measured(named, arguments.quantile or QUANTILE, arguments.confidence or CONFIDENCE)
 
 
 def with_measured(told: Told, measured: Measured) -> Told:
@@ -178,12 +177,24 @@ def told_by(arguments: argparse.Namespace) -> Told:
     """What the flags say; None for each that was not given. Raises ValueError."""
     from pytest_drainwatch.core.advisor.told import Told
 
+    for option, base in (
+        ("--max-connection-age-grace", "--max-connection-age"),
+        ("--quantile", "--from"),
+        ("--confidence", "--from"),
+    ):
+        if _given(arguments, option) and not _given(arguments, base):
+            raise ValueError(f"{option} is about what {base} says; expected {base} beside it")
     names = [flag.replace("-", "_") for flag, _ in DURATIONS]
     return Told(
         **{f"{name}_ns": getattr(arguments, name) for name in names},
         kubernetes_minor=arguments.kubernetes,
         balancer=_balancer(arguments),
     )
+
+
+def _given(arguments: argparse.Namespace, option: str) -> bool:
+    name = "results" if option == "--from" else option.removeprefix("--").replace("-", "_")
+    return getattr(arguments, name) not in (None, [])
 
 
 def _balancer(arguments: argparse.Namespace) -> Balancer | None:

@@ -48,7 +48,7 @@ def deployed(stage: Stage) -> Iterator[Standing]:
             )
             if scenario.service.access is Access.LOAD_BALANCER:
                 turn.close()  # its address may take minutes
-            way = stack.enter_context(fronted(stage, find_way(stage, ports), ports.health))
+            way = stack.enter_context(fronted(stage, find_way(stage, ports), ports))
             stage.note(Event.WAY_CHOSEN, **way.told())
         with stage.phase("preflight: workload"):
             must = insisting(stage, watch)

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from pytest_drainwatch import preflight
 from pytest_drainwatch.balancers import Asked, Front, Server
+from pytest_drainwatch.balancers.config import room
 from pytest_drainwatch.cluster import ClusterError
 from pytest_drainwatch.core.scenario import TrafficPolicy
 from pytest_drainwatch.stage import Stage
 from pytest_drainwatch.standing import Insist
 from pytest_drainwatch.way import Way
+from pytest_drainwatch.workload import probe
 
 LOOPBACK = "127.0.0.1"
 # Beyond what the checks themselves take.
@@ -25,18 +27,17 @@ NOT_THEIRS = (
 
 
 @contextmanager
-def fronted(stage: Stage, way: Way, health: int | None) -> Iterator[Way]:
+def fronted(stage: Stage, way: Way, ports: probe.Ports) -> Iterator[Way]:
     """The same way, through the balancer that the scenario asks for, if it does.
 
-    ``health`` is the Service's healthCheckNodePort. Raises ClusterError where none can be put
-    there, and BalancerFailed if it does not start.
+    Raises ClusterError where none can be put there, and BalancerFailed if it does not start.
     """
     balancer = stage.scenario.service.balancer
     if balancer is None:
         yield way
         return
     local = stage.scenario.service.external_traffic_policy is TrafficPolicy.LOCAL
-    if local and health is None:
+    if local and ports.health is None:
         raise ClusterError(
             "the Service has externalTrafficPolicy Local and no healthCheckNodePort: expected one, "
             "at which a load balancer asks. Look at: kubectl -n "
@@ -49,7 +50,8 @@ def fronted(stage: Stage, way: Way, health: int | None) -> Iterator[Way]:
                 Server(node=node, address=address, port=way.tcp)
                 for node, address in _nodes(stage, way)
             ],
-            health=health if local else None,
+            clients=room(stage.scenario.flows),
+            health=ports.health if local else None,
         ),
         listen=way.source(0) or LOOPBACK,
         record=stage.recorder,

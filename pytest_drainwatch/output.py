@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 # Exit codes: done, a judged promise is broken, usage, could not measure, read or write.
@@ -25,6 +26,8 @@ class OutputError(Exception):
 
 def write_what_can_be_shown() -> None:
     """From here on no text is too rich for standard output; stderr escapes by itself."""
+    if sys.stderr is None:  # closed by the shell (2>&-): print would take standard output for it
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     codecs.register_error("drainwatch", _plainly)
     _reconfigure(errors="drainwatch")
 
@@ -41,7 +44,12 @@ def write(text: str) -> None:
 
 def fail(code: int, text: str) -> int:
     """Say on standard error why a command ends with ``code``, and return that."""
-    print(f"drainwatch: {text}", file=sys.stderr)
+    try:
+        print(f"drainwatch: {text}", file=sys.stderr)
+    except BrokenPipeError:
+        raise
+    except OSError:  # a full disk: the code still tells; 1, a crash's, would be a broken promise
+        discard(sys.stderr)
     return code
 
 

@@ -131,11 +131,14 @@ def write_atomic(path: Path, text: str) -> None:
         path = path.resolve() if path.is_symlink() and whole else path
     except OSError as error:
         raise _unwritable(path, error) from error
+    if not whole:
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        if not whole:
-            path.write_text(text, encoding="utf-8")
-            return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)

@@ -39,7 +39,13 @@ def loads(text: str) -> Report:
     """Read a report. Raises :class:`ReportError`."""
     from pydantic import ValidationError
 
-    parse(text)
+    said = parse(text)
+    word = said.get("simulated", False) if isinstance(said, dict) else False
+    if not isinstance(word, bool):  # "false" and 0 would be read as measured
+        raise ReportError(
+            f"not a pytest-drainwatch report: simulated: {json.dumps(word)[:40]}, expected true or "
+            "false"
+        )
     try:
         report: Report = _adapter(Report).validate_json(text)
     except ValidationError as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_drainwatch import __version__, option_values
 from pytest_drainwatch.core.scenario import Behavior, ScenarioError
-from pytest_drainwatch.core.simulation.command import FLAGS
+from pytest_drainwatch.core.simulation.command import FLAGS, exact
 from pytest_drainwatch.core.simulation.inputs import (
     LONGEST_NS,
     MOST_REQUESTS,
@@ -140,7 +141,11 @@ def _record(simulated: Simulated, path: Path) -> None:
     from pytest_drainwatch.core.simulation.http_recording import recording
     from pytest_drainwatch.recorder import write_atomic
 
-    write_atomic(path, dumps(recording(simulated, version=__version__)))
+    try:
+        recorded = recording(simulated, version=__version__)
+    except ScenarioError as error:
+        raise ScenarioError(f"--recording makes a trial of it, which takes less: {error}") from None
+    write_atomic(path, dumps(recorded))
 
 
 def _tell(simulated: Simulated, arguments: argparse.Namespace) -> int:
@@ -215,7 +220,10 @@ def _longest(text: str) -> int:
 
 
 def _in_flags(said: str) -> str:
-    """An error in the words that were typed."""
+    """An error in the words that were typed, and durations as they are typed."""
     for name, flag in FLAGS.items():
+        if name.endswith("_ns") and f"{name} is" in said:
+            said = re.sub(r"\d+", lambda found: f"{exact(int(found[0]))}s", said)
+            said = said.replace("a whole number ", "")
         said = said.replace(f"{name} is", f"{flag} is")
     return said

@@ -91,7 +91,15 @@ def observe(
             signed=stage.found is None,
             restarts={u: kill.restarts for u, kill in held.probe.target.kills.items()},
             one_way=scenario.flows.udp_one_way > 0,
-            recovery_ns=RECOVERY_NS + scenario.replacement_ns + stage.sync_period_ns,
+            recovery_ns=(
+                RECOVERY_NS
+                + scenario.replacement_ns
+                + stage.sync_period_ns
+                + scenario.notices_ns
+                + scenario.returns_ns
+            ),
+            # With Local it is kube-proxy that tells the balancer.
+            notices_ns=scenario.notices_ns and scenario.notices_ns + stage.sync_period_ns,
         )
         started_ns = min(closes_ns, time.monotonic_ns() + STARTED_NS)
         ended = watch_until(stage, watch, agent, started_ns, over, beside)

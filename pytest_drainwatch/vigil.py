@@ -119,6 +119,7 @@ def all_over(
     one_way: bool = False,
     signed: bool = True,
     recovery_ns: int = RECOVERY_NS,
+    notices_ns: int = 0,
 ) -> Callable[[], bool]:
     """True once nothing more can happen to the pods ``uids``, and a moment has passed.
 
@@ -129,7 +130,8 @@ def all_over(
     control is never over: what may not happen is looked for until the window closes.
     ``recovery_ns`` is how long new connections may go on failing before they are no longer
     waited for. Unless answers are ``signed`` nobody knows which flows those pods still answer,
-    so the pods alone decide.
+    so the pods alone decide. ``notices_ns`` is how long whoever leads connections to those pods
+    may take to see that they are gone.
     """
     if verb is Trigger.NONE:
         return lambda: False
@@ -148,7 +150,7 @@ def all_over(
             return False
         over_since[:] = over_since or [now]
         # Of one-way flows the agent knows nothing: they may be in the dark from now on.
-        linger = LINGER_UNANSWERED_NS["udp"] if one_way else LINGER_NS
+        linger = LINGER_UNANSWERED_NS["udp"] if one_way else LINGER_NS + notices_ns
         for name, proto in (("udp", status.udp), ("tcp", status.tcp)):
             if proto.quiet or proto.refused:
                 linger = max(linger, LINGER_UNANSWERED_NS[name])

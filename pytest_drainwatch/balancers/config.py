@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from pytest_drainwatch.core.interval import NS_PER_MS
-from pytest_drainwatch.core.scenario import LoadBalancer
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S
+from pytest_drainwatch.core.scenario import Flows, LoadBalancer
 
 POOL = "nodes"
-SOCKET = "api.sock"
 # What is held for as long as a trial lasts, on which nothing may be said for a while.
 IDLE = "24h"
 CONNECT = "1s"
+# A client who has gone does not wait for a pod that is gone as well.
+LEAVING = "2s"
+# A new connection that nobody serves: its client gives up after a second, and then it leaves.
+TRIED_NS = 4 * NS_PER_S
+SPARE = 100
 
 _CONFIG = """\
 global
     nbthread 1
-    stats socket {socket} mode 600 level admin
+    # Not by the limit of descriptors: who finds no room waits, and would be blamed on the pod.
+    maxconn {clients}
+    stats socket fd@{api} level admin
 defaults
     mode tcp
     # As a load balancer of packets: a node that refuses is not asked again, nor another instead.
@@ -26,6 +31,7 @@ defaults
     timeout connect {connect}
     timeout client {idle}
     timeout server {idle}
+    timeout server-fin {leaving}
     timeout check {interval}ms
 frontend front
     bind fd@{listening}
@@ -55,12 +61,13 @@ class Server:
 class Asked:
     """A pool of servers, and how it is told who is healthy.
 
-    ``health`` is the Service's healthCheckNodePort; None: it has none, and a check is a
-    connection to the NodePort itself.
+    ``clients`` is how many connections it must have room for. ``health`` is the Service's
+    healthCheckNodePort; None: it has none, and a check is a connection to the NodePort itself.
     """
 
     balancer: LoadBalancer
     servers: Sequence[Server]
+    clients: int
     health: int | None = None
 
     @property
@@ -76,18 +83,28 @@ def names(servers: Sequence[Server]) -> dict[str, str]:
     return {server.node: f"node{number}" for number, server in enumerate(servers)}
 
 
-def config(asked: Asked, folder: Path, listening: int) -> str:
-    """The whole file, for a HAProxy whose socket lies in ``folder`` and whose clients come to the
-    inherited descriptor ``listening``.
+def room(flows: Flows) -> int:
+    """How many connections may be open at once: some are dialled that lead to the wrong pod, and
+    new ones are tried.
+    """
+    tried = 0 if flows.probe_interval_ns is None else TRIED_NS // flows.probe_interval_ns
+    return 2 * flows.tcp + tried + SPARE
+
+
+def config(asked: Asked, listening: int, api: int) -> str:
+    """The whole file, for a HAProxy that inherits two descriptors: to ``listening`` its clients
+    come, to ``api`` whoever asks it.
     """
     named = names(asked.servers)
     rows = [
         f"    server {named[each.node]} {_host(each.address)}:{each.port}" for each in asked.servers
     ]
     return _CONFIG.format(
-        socket=folder / SOCKET,
+        clients=asked.clients,
+        api=api,
         connect=CONNECT,
         idle=IDLE,
+        leaving=LEAVING,
         interval=max(1, asked.balancer.check_interval_ns // NS_PER_MS),
         listening=listening,
         pool=POOL,

@@ -77,6 +77,11 @@ class Front:
         """What a health check asks, in words."""
         return self._asked.check
 
+    @property
+    def pid(self) -> int:
+        """The process id of HAProxy's parent."""
+        return self._haproxy.pid
+
     def servers(self) -> Mapping[str, ServerStat]:
         """Each node's server as it was last seen."""
         return self._stats

@@ -1,26 +1,28 @@
 """A HAProxy of our own: started in a folder of its own, asked through its socket, ended.
 
-It is nobody's user where root starts it, and never outlives us: a small parent of its own holds
-the other end of a pipe, and the kernel ends HAProxy with that parent.
+It is nobody's user where root starts it, and so is given what it may not open itself. It never
+outlives us: a small parent of its own holds the other end of a pipe, and the kernel ends HAProxy
+with that parent.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from pytest_drainwatch.balancers.config import SOCKET, Asked, config
+from pytest_drainwatch.balancers.config import Asked, config
 from pytest_drainwatch.balancers.stat import parse
 
-NOBODY = "nobody"
+CONFIG = "haproxy.cfg"
+SOCKET = "api.sock"
 PATIENCE_S = 10.0
 ASK_TIMEOUT_S = 5.0
 LOOK_S = 0.01
@@ -56,7 +58,9 @@ class Haproxy:
             undo.pop_all()
 
     def _start(self, found: str, asked: Asked, listen: str) -> None:
-        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="dw-lb-")))
+        # Its parent removes it too, should we be killed.
+        made = tempfile.TemporaryDirectory(prefix="dw-lb-", ignore_cleanup_errors=True)
+        self.folder = Path(self._stack.enter_context(made))
         family = socket.AF_INET6 if ":" in listen else socket.AF_INET
         try:
             listening = self._stack.enter_context(
@@ -69,24 +73,8 @@ class Haproxy:
             ) from error
         self.address = listen
         self.port: int = listening.getsockname()[1]
-        text = config(asked, self.folder, listening.fileno())
-        (self.folder / "haproxy.cfg").write_text(text)
-        if os.geteuid() == 0:
-            os.chown(self.folder, pwd.getpwnam(NOBODY).pw_uid, -1)
-        self._log = self.folder / "log"
-        log = self._stack.enter_context(self._log.open("wb"))
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "pytest_drainwatch.balancers"),
-                *(found, str(self.folder / "haproxy.cfg"), str(listening.fileno())),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            pass_fds=(listening.fileno(),),
-            start_new_session=True,  # Ctrl-C is ours to handle: a trial puts back what it changed
-        )
-        self._stack.callback(self._end)
+        with self._api() as api:
+            self._run(found, config(asked, listening.fileno(), api.fileno()), (listening, api))
         deadline = time.monotonic() + PATIENCE_S
         while not self._answers():
             self.check()
@@ -97,12 +85,50 @@ class Haproxy:
                 )
             time.sleep(LOOK_S)
 
+    def _api(self) -> socket.socket:
+        """Where it is asked: the folder is ours alone, so nobody else can."""
+        api = socket.socket(socket.AF_UNIX)
+        try:
+            api.bind(str(self.folder / SOCKET))
+            api.listen(BACKLOG)
+        except OSError as error:
+            api.close()
+            raise BalancerFailed(
+                f"HAProxy cannot be asked at {self.folder / SOCKET}: {error.strerror or error}; "
+                "expected a folder that takes a Unix socket, by a path of about 100 characters at "
+                "most. Try: TMPDIR=/tmp"
+            ) from error
+        return api
+
+    def _run(self, found: str, text: str, given: Sequence[socket.socket]) -> None:
+        (self.folder / CONFIG).write_text(text)
+        descriptors = [each.fileno() for each in given]
+        self._log = self.folder / "log"
+        log = self._stack.enter_context(self._log.open("wb"))
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "pytest_drainwatch.balancers"),
+                *(found, str(self.folder), *map(str, descriptors)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            pass_fds=descriptors,
+            start_new_session=True,  # Ctrl-C is ours to handle: a trial puts back what it changed
+        )
+        self._stack.callback(self._end)
+
+    @property
+    def pid(self) -> int:
+        """The process id of HAProxy's parent."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise :class:`BalancerFailed` if it has ended."""
         if (code := self._process.poll()) is not None:
             raise BalancerFailed(
                 f"HAProxy ended with exit code {code}: {self._said()}; expected it to live as long "
-                "as the trial. Look at: haproxy -v; dmesg"
+                "as the trial. Look at: haproxy -v; ulimit -Hn; dmesg"
             )
 
     def ask(self, command: str) -> str:

@@ -18,6 +18,8 @@ __all__ = ["ManifestError", "Manifests", "read", "read_sources"]
 
 # A List of Lists, and no further: nobody writes more, and aliases can make it endless.
 _DEEPEST_LIST = 3
+# A large cluster's; aliases can make millions of a small file.
+_MOST_OBJECTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,14 @@ def read(paths: Sequence[str]) -> Manifests:
 
 def read_sources(given: Iterable[Source], names: Sequence[str]) -> Manifests:
     """The same of texts that are there already; ``names`` are for the error."""
-    objects = [o for source in given for value in documents(source) for o in _objects(value, 0)]
+    objects: list[Object] = []
+    for o in (o for source in given for value in documents(source) for o in _objects(value, 0)):
+        objects.append(o)
+        if len(objects) > _MOST_OBJECTS:
+            raise o.value.source.error(
+                o.value.line,
+                f"over {_MOST_OBJECTS} objects, expected fewer; give the workload's own",
+            )
     known = workload.KINDS | CONTEXT
     _refuse_twins(o for o in objects if o.kind in known)
     subjects = [
@@ -44,10 +53,12 @@ def read_sources(given: Iterable[Source], names: Sequence[str]) -> Manifests:
         if o.kind in workload.KINDS
     ]
     if not subjects:
-        others = ", ".join(sorted({o.kind for o in objects})[:5]) or "nothing"
+        others = ", ".join(sorted({o.kind for o in objects})[:5])
         kinds = ", ".join(sorted(workload.KINDS))
         raise ManifestError(
-            ", ".join(names), None, f"no workload in it, only {others}; expected one of {kinds}"
+            ", ".join(names),
+            None,
+            f"no workload in it{others and ', only '}{others}; expected one of {kinds}",
         )
     found, unused = related(subjects, [o for o in objects if o.kind in CONTEXT])
     unknown = [o for o in objects if o.kind not in known]

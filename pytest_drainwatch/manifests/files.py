@@ -64,6 +64,8 @@ def source_of(file: str, raw: bytes) -> Source:
 
 
 def _bytes_of(path: str) -> bytes:
+    if not path:
+        raise ManifestError('""', None, "is no file name, expected a file, or - for standard input")
     try:
         if path != STDIN:
             with Path(path).open("rb") as opened:

@@ -191,10 +191,15 @@ def _autoscaler(o: Object) -> tuple[tuple[str, str], Autoscaler]:
     least, most = o.value.at("spec", "minReplicas"), o.value.at("spec", "maxReplicas")
     if most is None:
         raise o.value.wrong("spec.maxReplicas in it")
+    fewest = least.whole() if least is not None else 1
+    if fewest > most.whole(at_least=1):
+        raise o.value.source.error(
+            most.line, f"maxReplicas is below minReplicas, which is {fewest}; expected it above"
+        )
     return (_said(target.get("kind")), _said(target.get("name"))), Autoscaler(
         name=o.name,
         at=o.value.place,
-        min_replicas=least.whole() if least is not None else 1,
+        min_replicas=fewest,
         max_replicas=most.whole(at_least=1),
     )
 

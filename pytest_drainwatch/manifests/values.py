@@ -22,12 +22,16 @@ from pytest_drainwatch.manifests.files import Source
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
+_TOO_LONG = re.compile(r"[-+]?[1-9][0-9]{19,}")
 _TEMPLATE = re.compile(
     r"\{\{-?\s*(?:\.|\$|if\b|else\b|end\b|with\b|range\b|include\b|template\b|toYaml\b|define\b)"
 )
 _MERGE = "<<"
 _LINES_BEFORE = 3
 _LARGEST = 2**63 - 1
+_DEEPEST_MERGE = 50
+# Where Kubernetes takes any number of its int64.
+LEAST = -(2**63)
 
 
 def documents(source: Source) -> Iterator[Value]:
@@ -109,10 +113,17 @@ class Value:
     def whole(self, at_least: int = 0) -> int:
         """A whole number of at least ``at_least``, as it is written in a manifest: decimal."""
         said = f"a whole number of {at_least} or more"
-        if self._scalar(said) != "int" or not _WHOLE.fullmatch(self.node.value):
+        if at_least == LEAST:
+            said = "a whole number"
+        is_int = self._scalar(said) == "int"
+        if is_int and _TOO_LONG.fullmatch(self.node.value):
+            raise self.wrong(f"{said}, up to {_LARGEST}")
+        if not is_int or not _WHOLE.fullmatch(self.node.value):
             raise self.wrong(said)
         number = int(self.node.value)
-        if not at_least <= number <= _LARGEST:
+        if number > _LARGEST:
+            raise self.wrong(f"{said}, up to {_LARGEST}")
+        if number < at_least:
             raise self.wrong(said)
         return number
 
@@ -154,7 +165,7 @@ class Value:
     def _fields(self) -> Mapping[str, Any]:
         if not isinstance(self.node, yaml.MappingNode):
             raise self.wrong("a map of fields")
-        return _merged(self.node, 0)
+        return _merged(self.source, self.node, {})
 
     def _shown(self) -> str:
         if isinstance(self.node, yaml.SequenceNode):
@@ -167,18 +178,31 @@ class Value:
         return f'"{shown}", a text' if kind == "str" else shown
 
 
-def _merged(node: Any, depth: int) -> Mapping[str, Any]:
-    """The fields of a map, with those that ``<<`` brings from others below its own."""
+def _merged(
+    source: Source, node: Any, seen: dict[int, Mapping[str, Any]], depth: int = 0
+) -> Mapping[str, Any]:
+    """The fields of a map, with those that ``<<`` brings from others below its own.
+
+    Each map is merged once (``seen``), however many ways lead to it; one that brings itself
+    has only its own fields there.
+    """
+    if id(node) in seen:
+        return seen[id(node)]
     own = {key.value: value for key, value in node.value if isinstance(key.value, str)}
     brought = own.pop(_MERGE, None)
-    if brought is None or depth > 20:
+    seen[id(node)] = own
+    if depth > _DEEPEST_MERGE:
+        line = int(node.start_mark.line) + 1
+        raise source.error(line, f"more than {_DEEPEST_MERGE} merges (<<) in a row, expected fewer")
+    if brought is None:
         return own
     others = brought.value if isinstance(brought, yaml.SequenceNode) else [brought]
     below: dict[str, Any] = {}
     for other in reversed(others):
         if isinstance(other, yaml.MappingNode):
-            below.update(_merged(other, depth + 1))
-    return {**below, **own}
+            below.update(_merged(source, other, seen, depth + 1))
+    seen[id(node)] = {**below, **own}
+    return seen[id(node)]
 
 
 def _refuse_doubtful(source: Source, root: Any) -> None:

@@ -14,7 +14,7 @@ from pytest_drainwatch.core.advisor.subject import (
     Subject,
 )
 from pytest_drainwatch.manifests.errors import KUSTOMIZE
-from pytest_drainwatch.manifests.values import Value
+from pytest_drainwatch.manifests.values import LEAST, Value
 
 KINDS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod"})
 # Kubernetes' defaults of a strategy's kind.
@@ -36,6 +36,7 @@ def subject(found: Value, kind: str, name: str, namespace: str) -> Subject:
     beside = [_container(each) for each in pod.items_at("initContainers") if _is_sidecar(each)]
     if not ordinary:
         raise found.source.error(found.line, f"{kind}/{name} has no containers, expected one")
+    _refuse_twins(found, (*ordinary, *beside))
     return Subject(
         kind=kind,
         name=name,
@@ -45,12 +46,23 @@ def subject(found: Value, kind: str, name: str, namespace: str) -> Subject:
         replicas_at=replicas.place if replicas is not None else None,
         strategy=_strategy(found, kind),
         # A negative one is taken by older API servers, and means 1 there.
-        grace_said_s=grace.whole(at_least=-(2**63)) if grace is not None else None,
+        grace_said_s=grace.whole(at_least=LEAST) if grace is not None else None,
         grace_at=grace.place if grace is not None else None,
         containers=(*ordinary, *beside),
         one_a_node=_is_one_a_node(pod),
         labels=_texts(template.at("metadata", "labels")),
     )
+
+
+def _refuse_twins(found: Value, containers: Sequence[Container]) -> None:
+    seen: dict[str, Container] = {}
+    for container in containers:
+        first = seen.setdefault(container.name, container)
+        if first is not container:
+            raise found.source.error(
+                container.at.line,
+                f"container {container.name} is there twice, first at {first.at}; expected it once",
+            )
 
 
 def _texts(found: Value | None) -> Mapping[str, str]:
@@ -121,7 +133,7 @@ def _hook(found: Value | None) -> Hook | None:
         action=action,
         at=inside.place,
         command=(_words(inside.get("command")) or ()) if action is Action.EXEC else (),
-        sleep_s=seconds.whole(at_least=-(2**63)) if seconds is not None else None,
+        sleep_s=seconds.whole(at_least=LEAST) if seconds is not None else None,
     )
 
 

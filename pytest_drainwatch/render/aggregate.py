@@ -16,6 +16,7 @@ from pytest_drainwatch.core.repeats.document import (
     TallySummary,
 )
 from pytest_drainwatch.core.repeats.metrics import Tally
+from pytest_drainwatch.render.surroundings import cluster
 from pytest_drainwatch.render.text import NOT_MEASURED, plain, table
 
 TALLY_COLUMNS = ("COUNT", "MEASURED", "MIN", "MEDIAN", "MAX")
@@ -41,13 +42,18 @@ def show(found: Aggregate) -> str:
 def _scenario(scenario: ScenarioSummary, said_once: Sequence[str]) -> Iterator[str]:
     asked = scenario.conditions
     count = len(scenario.repeats)
-    yield f"SCENARIO {scenario.id}{' (SIMULATED)' if asked.get(SIMULATED) is True else ''}"
+    simulated = asked.get(SIMULATED) is True
+    versions = cluster(
+        asked.get("environment.kubernetes_version"),
+        asked.get("environment.kube_proxy_mode"),
+        simulated=simulated,
+    )
+    yield f"SCENARIO {scenario.id}{' (SIMULATED)' if simulated else ''}"
     yield (
         f"  {asked.get('config.drain_behavior') or asked.get('config.workload')} x "
         f"{asked.get('config.trigger')}, "
-        f"grace {asked.get('config.grace_period_seconds')} s, Kubernetes "
-        f"{asked.get('environment.kubernetes_version')}, kube-proxy "
-        f"{asked.get('environment.kube_proxy_mode')}; {count} repeat{'s' if count != 1 else ''}"
+        f"grace {asked.get('config.grace_period_seconds')} s, {versions}; {count} "
+        f"repeat{'s' if count != 1 else ''}"
     )
     rows = [
         _row(name.removesuffix("_ms"), metric, count) for name, metric in scenario.metrics.items()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pytest_drainwatch.core.fidelity.document import Arm, Fidelity, Held
+from pytest_drainwatch.core.fidelity.document import Arm, Behind, Fidelity, Held
 from pytest_drainwatch.core.fidelity.fit import Fitted
 from pytest_drainwatch.render.fidelity import (
+    BEHIND_HEAD,
     HEAD,
+    behind_cells,
     cells,
     fates_in_words,
     ms,
@@ -22,6 +24,8 @@ def show(found: Fidelity) -> str:
     lines = [*_verdict(found), ""]
     for cluster in found.clusters:
         lines += _cluster(cluster)
+    if found.load_balancers:
+        lines += _behind(found.load_balancers)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -54,6 +58,19 @@ def _cluster(cluster: Held) -> Iterator[str]:
         yield ""
         yield f"    {cluster.simulate}"
         yield ""
+
+
+def _behind(found: Sequence[Behind]) -> Iterator[str]:
+    yield "## Behind a load balancer"
+    yield ""
+    yield "Until it stops sending new connections to the pod's node, and for how long they fail."
+    yield ""
+    yield f"| {' | '.join(BEHIND_HEAD)} |"
+    yield "|---" + "|---:" * (len(BEHIND_HEAD) - 1) + "|"
+    yield from (f"| {' | '.join(map(_cell, behind_cells(one)))} |" for one in found)
+    yield ""
+    yield from (f"    {one.simulate}" for one in found)
+    yield ""
 
 
 def _arm(arm: Arm) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pytest_drainwatch.core.probing.document import (
     Rate,
 )
 from pytest_drainwatch.core.probing.result import Result
-from pytest_drainwatch.core.windows.document import Met, PodWindows, Span
+from pytest_drainwatch.core.windows.document import BalancerWindow, Met, PodWindows, Span
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, table
 
 NOT_TRIED = "not tried"
@@ -116,6 +116,10 @@ def windows(found: Sequence[PodWindows]) -> list[str]:
                 _remark(span),
             )
             for n, (name, span) in enumerate(named[pod.pod_uid])
+        ]
+        rows += [
+            ("", what, "", when, "", *[""] * tried, remark)
+            for what, when, remark in _of_the_balancer(pod.load_balancer)
         ]
         families = [f"{name} {duration(at)}" for name, at in pod.removed_by_family_ns.items()]
         if len(families) > 1:
@@ -272,6 +276,18 @@ def _met(found: Met | None) -> str:
         return f"{_range((0, attempts))} tried, {_range((0, failed))} failed"
     counts = f"{found.failed:,}/{found.attempts:,} failed"
     return counts if found.failed else f"{counts} ({_bound(found.rate)})"
+
+
+def _of_the_balancer(found: BalancerWindow | None) -> Iterator[tuple[str, str, str]]:
+    """What else is known of the load balancer and the pod: what, when, and a remark."""
+    if found is None:
+        return
+    if found.last_answered_ns is not None:
+        yield "last answered", duration(found.last_answered_ns), "the last new one, by this pod"
+    if found.let_go_ns is not None:
+        yield "let go", duration(found.let_go_ns), f"{found.closed} connection(s) closed"
+    if found.again_ns is not None:
+        yield "up again", duration(found.again_ns), ""
 
 
 def _remark(span: Span) -> str:

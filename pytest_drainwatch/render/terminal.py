@@ -19,6 +19,7 @@ from pytest_drainwatch.core.interval import Order
 from pytest_drainwatch.core.pod.ending import EndedBy, PreStopOutcome
 from pytest_drainwatch.render import http, instrument, probing
 from pytest_drainwatch.render.network import network
+from pytest_drainwatch.render.surroundings import where
 from pytest_drainwatch.render.text import NOT_MEASURED, duration, fitted, table
 
 # What others may take from here.
@@ -55,13 +56,12 @@ HOOKS = {"exec": "a command", "http_get": "an httpGet", "tcp_socket": "a tcpSock
 
 def show(report: Report) -> str:
     """The whole report for a terminal."""
-    trial, environment = report.trial, report.environment
+    trial = report.trial
     head = [
         f"TRIAL {trial.id}",
         *(f"  ! {mark}" for mark in simulated(report)),
         f"  {_asked(trial)}",
-        f"  Kubernetes {environment.kubernetes_version} ({environment.provider}), kube-proxy "
-        f"{environment.kube_proxy_mode}, {environment.wall_clock_start}",
+        f"  {where(report)}",
         *(f"  ! {flag}" for flag in trial.flags),
         *probing.marks(trial),
     ]
@@ -84,7 +84,7 @@ def show(report: Report) -> str:
             "",
             trial.clock_note,
             *instrument.lines(trial.sending, trial.stalls),
-            *(f"note: {note}" for note in (*environment.warnings, *trial.notes)),
+            *(f"note: {note}" for note in (*report.environment.warnings, *trial.notes)),
             "",
         ]
     )

@@ -24,6 +24,7 @@ CLIENT = "drainwatch-client"
 POD_SELECTOR = f"app.kubernetes.io/name!={CLIENT}"
 SERVICE_LABEL = "kubernetes.io/service-name"  # of EndpointSlices
 OWNER_ANNOTATION = "drainwatch/owner"
+OWN_BALANCER = "drainwatch.invalid/haproxy"  # a class that no controller knows
 CONTAINER = "probe"
 TCP_PORT, UDP_PORT, HTTP_PORT = 7001, 7002, 7003
 
@@ -126,6 +127,9 @@ def service(asked: Service) -> Manifest:
         balanced = asked.access is Access.LOAD_BALANCER or asked.balancer is not None
         kind = "LoadBalancer" if balanced else "NodePort"
         spec |= {"type": kind, "externalTrafficPolicy": policy}
+        if asked.balancer is not None:
+            # The balancer is ours: no controller of a cloud's may make, and charge for, another.
+            spec["loadBalancerClass"] = OWN_BALANCER
     return {
         "apiVersion": "v1",
         "kind": "Service",

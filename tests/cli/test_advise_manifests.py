@@ -133,6 +133,8 @@ def test_a_file_that_is_not_there_and_a_folder(capsys: Captured, tmp_path: Path)
     assert "No such file" in capsys.readouterr().err
     assert main(["advise", str(tmp_path)]) == CANNOT
     assert "is a folder" in capsys.readouterr().err
+    assert main(["advise", ""]) == CANNOT
+    assert '"": is no file name' in capsys.readouterr().err
 
 
 def test_standard_input_that_is_closed(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,3 +185,52 @@ def test_a_name_with_control_characters_moves_no_cursor(capsys: Captured, tmp_pa
     (tmp_path / "x.yaml").write_text(text, encoding="utf-8")
     main(["advise", str(tmp_path / "x.yaml")])
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "base"),
+    [
+        ("--max-connection-age-grace=5s", "--max-connection-age"),
+        ("--quantile=0.9", "--from"),
+        ("--confidence=0.9", "--from"),
+        ("--lb-lag=3s", "--lb"),
+    ],
+)
+def test_an_option_about_another_one_needs_it(capsys: Captured, option: str, base: str) -> None:
+    assert main(["advise", str(MANIFESTS / "correct.yaml"), option]) == USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"expected {base} beside it" in err
+
+
+def test_the_json_has_the_same_fields_whatever_is_found(capsys: Captured) -> None:
+    """Scripts rely on them; times are integers or null, and no number is NaN."""
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    def floats(value: Any) -> bool:
+        if isinstance(value, dict):
+            return any(map(floats, value.values()))
+        return any(map(floats, value)) if isinstance(value, list) else isinstance(value, float)
+
+    shapes = set()
+    for name in FAULTS:
+        path = MANIFESTS / f"{name}.yaml"
+        main(["advise", str(path), *options_of(path), "--json"])
+        advice = json.loads(capsys.readouterr().out, parse_constant=refuse)
+        assert not floats(advice)
+        (workload,) = advice["workloads"]
+        shapes.add(
+            (
+                tuple(advice),
+                tuple(workload),
+                tuple(workload["budget"]),
+                tuple(workload["recommendation"]),
+                *{tuple(part) for part in workload["budget"]["parts"]},
+                *{tuple(each) for each in found(advice)},
+            )
+        )
+    assert len(shapes) <= 2  # with findings, and without
+    ((top, *_), *_) = shapes
+    assert top == ("drainwatch_version", "workloads", "findings", "measured")

@@ -124,6 +124,8 @@ def test_a_cluster_that_is_not_there_is_a_void_trial(
 
 def test_what_is_about_the_probe_is_no_option_here() -> None:
     parser: Any = cli.build_parser()
-    for name in attach_command.NOT_HERE - {"namespace"}:
+    its_own = {"namespace", "path"}  # which mean something else here
+    typed = [f"--dw-{name}" for name in attach_command.NOT_HERE]
+    for flag in [*typed, *(f"--{name}" for name in attach_command.NOT_HERE - its_own)]:
         with pytest.raises(SystemExit):
-            parser.parse_args(["attach", "deployment/web", f"--{name}=1"])
+            parser.parse_args(["attach", "deployment/web", f"{flag}=1"])

@@ -26,6 +26,7 @@ OTHER = {
     "proxy-mode": "nftables",
     "min-sync-period": "10s",
     "nodes": "2",
+    "path": "haproxy",
     "attach": "deployment/web",
     "attach-namespace": "shop",
     "attach-port": "80",

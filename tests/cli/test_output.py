@@ -128,6 +128,38 @@ def test_a_full_disk_is_not_the_reports_fault(run: Path, command: str) -> None:
     assert found.stderr == "drainwatch: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code"), [("show missing", 3), ("simulate --nodes 0", 2), ("balancer missing", 3)]
+)
+def test_errors_that_nobody_can_be_told_of_keep_their_code(command: str, code: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(
+            [*DRAINWATCH, *command.split()],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+            env=BUFFERED,
+        )
+    assert (found.returncode, found.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("show missing", 3), ("show", 2), ("show x --baseline y", 2)]
+)
+def test_errors_are_no_output_where_stderr_is_closed(
+    tmp_path: Path, command: str, code: int
+) -> None:
+    shell = f'"$@" 2>&-; echo $? >"{tmp_path}/code"'
+    found = subprocess.run(
+        ["sh", "-c", shell, "sh", *DRAINWATCH, *command.split()],
+        stdout=subprocess.PIPE,
+        check=True,
+        env=BUFFERED,
+    )
+    assert ((tmp_path / "code").read_text(), found.stdout) == (f"{code}\n", b"")
+
+
 def test_without_an_output_at_all_nothing_breaks(run: Path) -> None:
     shell = f'"$@" >&-; echo $? >"{run}/code"'
     subprocess.run(["sh", "-c", shell, "sh", *DRAINWATCH, "show", str(run)], check=True)

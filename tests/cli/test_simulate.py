@@ -124,6 +124,10 @@ def test_every_request_is_there_with_its_outcome(capsys: Captured) -> None:
         (["--grace", "1.5"], "argument --grace: '1.5': expected whole seconds"),
         (["--longest", "0"], "argument --longest: '0': expected 1ms or more"),
         (["--nodes", "three"], "argument --nodes: 'three': expected a whole number"),
+        # More digits than Python prints.
+        (["--nodes", "9" * 5000], "expected a whole number of 0 or more"),
+        (["--grace", "9" * 5000], "expected a duration such as 25"),
+        (["--drain", "0." + "9" * 5000], "expected a duration such as 25"),
         (["--on-sigterm", "panic"], "invalid choice: 'panic'"),
         (["--preset", "best"], "invalid choice: 'best'"),
         (["--json", "--html"], "not allowed with argument --json"),
@@ -141,10 +145,19 @@ def test_what_cannot_be_read_is_usage(capsys: Captured, arguments: list[str], sa
     [
         (["--nodes", "0"], "--nodes is 0, expected a whole number 1..100"),
         (["--nodes", "9" * 30], "expected a whole number 1..100"),
+        (["--grace", "9" * 900], "expected a whole number 0..86400"),
         (["--grace", "86401"], "--grace is 86401, expected a whole number 0..86400"),
         (["--retries", "11"], "--retries is 11, expected a whole number 0..10"),
         (["--propagation", "240m", "--nodes", "100"], "20000 at most"),
-        (["--grace", "7200", "--recording", "x.jsonl"], "expected"),
+        (
+            ["--grace", "7200", "--recording", "x"],
+            "--grace is 7200, expected a whole number 0..3600",
+        ),
+        (
+            ["--drain", "3601", "--recording", "x"],
+            "--recording makes a trial of it, which takes less: --drain is 3601s, expected "
+            "0s..3600s",
+        ),
         (["--recording", "-"], "--recording is -, expected a file"),
         (["--json", "-o", "x", "--recording", "./x"], "x is named twice, expected one file"),
         (["--html", "--recording", "simulation.html"], "simulation.html is named twice"),
@@ -191,6 +204,7 @@ def test_a_recording_is_judged_as_a_trials_is(capsys: Captured, tmp_path: Path) 
     assert main(["show", str(path)]) == DONE
     shown = capsys.readouterr().out
     assert "SIMULATED" in shown
+    assert "\n  no cluster\n" in shown  # and not Kubernetes None
     failed = sum(kind["failed"] for kind in report["trial"]["requests"]["kinds"])
     assert failed == counts["failed"] > 0
 
@@ -198,5 +212,7 @@ def test_a_recording_is_judged_as_a_trials_is(capsys: Captured, tmp_path: Path) 
 def test_where_nothing_can_be_written(capsys: Captured, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for flag in ("-o", "--recording"):
-        assert main(["simulate", flag, str(tmp_path / "file" / "below")]) == CANNOT
-        assert "cannot write" in capsys.readouterr().err
+        for place in (str(tmp_path / "file" / "below"), "", ".", "/"):
+            assert main(["simulate", flag, place]) == CANNOT
+            err = capsys.readouterr().err
+            assert err.startswith("drainwatch: cannot write it: ")

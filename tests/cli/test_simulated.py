@@ -85,6 +85,13 @@ def test_an_older_report_was_measured() -> None:
     assert report.loads(report.dumps(SIMULATED)).simulated
 
 
+@pytest.mark.parametrize("said", ["false", "true", "no", 0, 1, None, [], {}])
+def test_a_report_that_says_something_else_is_refused(said: object) -> None:
+    plain = {**json.loads(report.dumps(MEASURED)), "simulated": said}
+    with pytest.raises(report.ReportError, match="simulated: .*expected true or false"):
+        report.loads(json.dumps(plain))
+
+
 # --- where a trial is shown ----------------------------------------------------------------------
 
 
@@ -121,6 +128,20 @@ def test_the_trace_names_its_process_so(simulated: Path, measured: Path) -> None
         events = json.loads(out.read_text(encoding="utf-8"))["traceEvents"]
         (name,) = [e["args"]["name"] for e in events if e["name"] == "process_name"]
         assert name.startswith("SIMULATED ") == marked
+        (label,) = [e["args"]["labels"] for e in events if e["name"] == "process_labels"]
+        assert label.startswith("simulated ") == ("no cluster" in label) == marked
+
+
+def test_no_version_of_a_cluster_is_made_up(
+    capsys: Captured, simulated: Path, measured: Path
+) -> None:
+    assert SIMULATED.environment.kubernetes_version is None
+    for folder, marked in ((simulated, True), (measured, False)):
+        for command in ("show", "aggregate"):
+            assert main([command, str(folder)]) == 0
+            out = capsys.readouterr().out
+            assert ("no cluster, as if kube-proxy iptables" in out) == marked
+            assert ("Kubernetes None" in out) == (not marked)
 
 
 # --- where trials are taken together -------------------------------------------------------------

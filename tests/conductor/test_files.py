@@ -18,6 +18,12 @@ HEADER = s.recording().header
 SEEN = s.client(Event.FLOW_FIN, "tcp-0001", s.at(5))
 
 
+@pytest.mark.parametrize("folder", ["", ".", "/", ".."])
+def test_a_folder_is_no_file(folder: str) -> None:
+    with pytest.raises(RecorderError, match="cannot write"):
+        write_atomic(Path(folder), "text")
+
+
 def test_a_recording_holds_both_parts(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.jsonl", HEADER)
     recorder(s.accepted())

@@ -84,6 +84,7 @@ def seconds_until_over(
     one_way: bool = False,
     signed: bool = True,
     replaced: bool = True,
+    notices_ns: int = 0,
 ) -> float | None:
     """How long after everything is gone the observation goes on; None if for ever."""
     clock = itertools.count(NS_PER_S, NS_PER_S // 4)
@@ -97,6 +98,7 @@ def seconds_until_over(
         one_way=one_way,
         signed=signed,
         replaced=replaced,
+        notices_ns=notices_ns,
     )
     for looks in range(200):
         if over():
@@ -106,6 +108,11 @@ def seconds_until_over(
 
 def test_it_is_over_a_moment_after_the_last_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds_until_over(status(alive=0, ended=10), monkeypatch) == 1.0
+
+
+def test_it_is_not_over_before_a_load_balancer_has_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = status(alive=0, ended=10)
+    assert seconds_until_over(gone, monkeypatch, notices_ns=30 * NS_PER_S) == 31.0
 
 
 def test_it_is_not_over_while_a_target_flow_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:

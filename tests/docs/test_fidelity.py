@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from pytest_drainwatch.core.fidelity.document import Fidelity
+from pytest_drainwatch.core.fidelity.replay import compare
+from pytest_drainwatch.core.fidelity.trial import Trial, measured
+from pytest_drainwatch.core.recording import Recording, loads
+from pytest_drainwatch.core.scenario import Scenario
+from pytest_drainwatch.core.simulation.latencies import Latencies
+from pytest_drainwatch.core.simulation.trial import simulate_trial
 from pytest_drainwatch.fidelity import compared
+from pytest_drainwatch.given import paths_of, read
 from tests.docs.conftest import Load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,3 +79,53 @@ def test_what_the_page_says_of_its_largest_errors(found: Fidelity) -> None:
     assert ended.measured.median is not None
     assert ended.from_others_ns is not None
     assert ended.from_others_ns < ended.measured.median - 90_000_000
+
+
+FOUND_OUT = [
+    "deletion_ns",
+    "terminating_ns",
+    "sigterm_ns",
+    "sync_ns",
+    "conntrack_ns",
+    "status_ns",
+    "unready_ns",
+    "replacement_ns",
+    "listening_ns",
+    "ready_ns",
+    "noticed_ns",
+]
+NOT_FOUND_OUT = [
+    "endpoint_ns",
+    "handling_ns",
+    "farewell_ns",
+    "lingering_ns",
+    "kill_ns",
+    "network_ns",
+    "deleted_ns",
+]
+
+
+@pytest.fixture(scope="module")
+def of_1_37() -> list[Trial]:
+    return [
+        measured(
+            str(path),
+            read(path),
+            loads(beside.read_text(encoding="utf-8")) if beside.exists() else None,
+        )
+        for path in paths_of(SAMPLE / "kubernetes-1.37")
+        for beside in [path.with_name("recording.jsonl")]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "holds"), [*((n, False) for n in FOUND_OUT), *((n, True) for n in NOT_FOUND_OUT)]
+)
+def test_which_doubled_latency_is_found_out(of_1_37: list[Trial], name: str, holds: bool) -> None:
+    """What the page says that its verdict can tell, and what it cannot."""
+
+    def doubled(scenario: Scenario, took: Latencies) -> Recording:
+        return simulate_trial(scenario, replace(took, **{name: 2 * getattr(took, name)}))
+
+    assert compare(of_1_37, doubled, "x").holds is holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ GRACE = "terminationGracePeriodSeconds: 45"
     [
         ("", None, "is empty"),
         ("\n  \n", None, "is empty"),
-        ("# only words\n", None, "no workload in it, only nothing"),
+        ("# only words\n", None, "x.yaml: no workload in it; expected one of"),
         (b"\x7fELF\0\1", None, "is no text"),
         (b"kind: Pod\nname: \xff\n", 2, "0xff is no UTF-8"),
         ("kind: Pod\n\tspec: 1\n", 2, "a tab indents this line"),
@@ -186,3 +187,66 @@ def test_no_value_makes_a_traceback(index: int, value: str) -> None:
     with contextlib.suppress(ManifestError):
         for subject in read_text(text).subjects:
             check(subject, Told())
+
+
+HEAD = "kind: Pod\nmetadata: {name: x}\n"
+MERGES = [f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 40)]
+CHAIN = [f"a{i}: &a{i} {{<<: *a{i - 1}}}\n" for i in range(1, 3000)]
+OBJECTS = "kind: List\nitems:\n- &l {kind: ConfigMapList, items: [&c {kind: ConfigMap}, "
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # 3 to the power of 39 ways to the same map
+        (f"{HEAD}a0: &a0 {{k: 1}}\n{''.join(MERGES)}spec: {{<<: *a39}}\n", "no spec.containers"),
+        (f"{HEAD}spec: &s {{<<: [*s, *s]}}\n", "no spec.containers"),
+        (f"{HEAD}a0: &a0 {{k: 1}}\n{''.join(CHAIN)}spec: {{<<: *a2999}}\n", "merges (<<) in a row"),
+        # 4 million objects
+        (f"{OBJECTS}{', '.join(['*c'] * 2000)}]}}\n" + "- *l\n" * 2000, "over 20000 objects"),
+    ],
+)
+def test_aliases_that_grow_cost_nothing(text: str, words: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(words)):
+        read_text(text)
+
+
+def test_a_map_that_merges_itself_has_its_own_fields() -> None:
+    found = read_text(f"{HEAD}spec: &s\n  <<: *s\n  containers: [{{name: a, image: b}}]\n")
+    assert [each.name for each in found.subjects[0].containers] == ["a"]
+
+
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_a_container_that_is_there_twice(field: str) -> None:
+    second = "{name: a, image: b, restartPolicy: Always}"
+    text = f"{HEAD}spec:\n  containers:\n  - {{name: a, image: b}}\n"
+    text += f"  - {second}\n" if field == "containers" else f"  {field}:\n  - {second}\n"
+    with pytest.raises(ManifestError, match=r"container a is there twice, first at x\.yaml:5"):
+        read_text(text)
+
+
+@pytest.mark.parametrize(
+    ("grace", "words"),
+    [
+        ("9" * 19, "expected a whole number, up to 9223372036854775807"),
+        ("9" * 30, "expected a whole number, up to 9223372036854775807"),
+        ("9" * 5000, "expected a whole number, up to 9223372036854775807"),
+        ('"30"', '"30", a text, expected a whole number\n'),
+        ("30.0", "30.0, expected a whole number\n"),
+        (".nan", ".nan, expected a whole number\n"),
+        ("true", "true, expected a whole number\n"),
+    ],
+)
+def test_a_grace_period_that_is_none(grace: str, words: str) -> None:
+    text = f"{HEAD}spec:\n  terminationGracePeriodSeconds: {grace}\n"
+    with pytest.raises(ManifestError, match=re.escape(words)):
+        read_text(text + "  containers: [{name: a, image: b}]\n")
+
+
+def test_an_autoscaler_that_contradicts_itself() -> None:
+    text = HEAD + "spec: {containers: [{name: a, image: b}]}\n---\n"
+    text += "kind: HorizontalPodAutoscaler\nmetadata: {name: h}\nspec:\n"
+    text += "  scaleTargetRef: {kind: Deployment, name: x}\n  minReplicas: 5\n"
+    assert read_text(f"{text}  maxReplicas: 5\n").subjects
+    with pytest.raises(ManifestError, match=r"x\.yaml:10: maxReplicas is below minReplicas"):
+        read_text(f"{text}  maxReplicas: 3\n")

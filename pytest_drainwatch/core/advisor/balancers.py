@@ -13,6 +13,13 @@ from typing import Any
 
 from pytest_drainwatch.core.interval import NS_PER_S
 
+# What a wait for health checks stands on.
+CHECKS_FAIL_EARLY = (
+    "its health checks fail from the deletion on (kube-proxy's healthCheckNodePort does); a check "
+    "of the pod itself fails after SIGTERM at the earliest, so no hook covers it: the application "
+    "must go on accepting that long (--wait)"
+)
+
 
 class Kind(StrEnum):
     """What is known by name."""
@@ -81,12 +88,22 @@ class Balancer:
         return others + self.interval.value // 2, others + self.interval.value
 
     @property
+    def by_health_checks(self) -> bool:
+        """Whether its health checks alone tell it that a pod ends.
+
+        They count from the deletion only where they fail from there on (kube-proxy's
+        healthCheckNodePort). A check of the pod itself fails after SIGTERM at the earliest: then
+        no hook covers it, and the application must go on accepting.
+        """
+        return self.kind is Kind.CUSTOM and self.spread is None and self.unhealthy_ns is not None
+
+    @property
     def sends_for(self) -> tuple[int, tuple[Number, ...]] | None:
         """For how long after the deletion new connections come at worst, and the summands.
 
         None where it is not known.
         """
-        if self.kind is Kind.CUSTOM and self.spread is None and self.unhealthy_ns is not None:
+        if self.by_health_checks and self.unhealthy_ns is not None:
             origin = "health checks: interval x threshold + timeout"
             checks = Number(value=self.unhealthy_ns[1], origin=origin)
             summands = (checks,) if self.lag is None else (self.lag, checks)

@@ -40,7 +40,8 @@ def lasts(hook: Hook | None) -> Lasts:
         return Lasts(ns=0, exact=True, shown="no preStop hook")
     if hook.action is Action.SLEEP:
         seconds = hook.sleep_s or 0
-        return Lasts(ns=seconds * NS_PER_S, exact=True, shown=f"sleep action, {seconds} s")
+        # A negative one is refused, which a check says; it gives no time back.
+        return Lasts(ns=max(0, seconds) * NS_PER_S, exact=True, shown=f"sleep action, {seconds} s")
     if hook.action is not Action.EXEC:
         return Lasts(ns=None, exact=False, shown=str(hook.action))
     shown = cut(" ".join(hook.command))

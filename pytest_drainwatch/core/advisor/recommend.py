@@ -6,18 +6,17 @@ everything that the application does after it, and a reserve.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_drainwatch.core.advisor.annotations import balancer_of
+from pytest_drainwatch.core.advisor.balancers import CHECKS_FAIL_EARLY
 from pytest_drainwatch.core.advisor.budget import whole_seconds
-from pytest_drainwatch.core.advisor.checks.hooks import SLEEP_SINCE
 from pytest_drainwatch.core.advisor.checks.times import CLOSE_CALL_NS
 from pytest_drainwatch.core.advisor.hook import lasts
 from pytest_drainwatch.core.advisor.roles import application, takes_traffic
 from pytest_drainwatch.core.advisor.shown import seconds
+from pytest_drainwatch.core.advisor.snippet import snippet
 from pytest_drainwatch.core.advisor.subject import Container, Subject
 from pytest_drainwatch.core.advisor.told import Told
 from pytest_drainwatch.core.interval import NS_PER_S
@@ -28,9 +27,9 @@ from pytest_drainwatch.core.pod.kubelet import MINIMUM_S
 RESERVE_NS = 5 * NS_PER_S
 # One more than what the kubelet makes of less.
 LEAST_LEFT_S = MINIMUM_S + 1
+# Nobody waits longer for a pod to end.
+LONGEST_HOOK_NS = 24 * 3600 * NS_PER_S
 _PERIOD, _TTL = "--resolve-period", "--dns-ttl"
-# YAML reads these as something else than a text.
-_NO_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,8 @@ def recommend(subject: Subject, told: Told) -> Recommendation:
         missing.append(
             "how long the application drains: --drain, --longest-request or --from RESULTS"
         )
-    if hook_ns is None or drain is None:
+    missing.extend(_endless(subject, container))
+    if hook_ns is None or drain is None or missing:
         return Recommendation(
             pre_stop_s=None if hook_ns is None else whole_seconds(hook_ns),
             grace_s=None,
@@ -103,12 +103,11 @@ def recommend(subject: Subject, told: Told) -> Recommendation:
             if routes
             else "nobody is seen to connect to it",
         ),
-        *_after_sigterm(drain, told),
+        *_after_sigterm(
+            drain, told, [each.name for each in subject.containers if each.native_sidecar]
+        ),
     ]
-    short_ns = (pre_stop_s + LEAST_LEFT_S) * NS_PER_S - sum(line.ns for line in parts)
-    if short_ns > 0:
-        because = f"at least {LEAST_LEFT_S} s after the hook: the kubelet makes 2 s of less"
-        parts.append(Line(name="minimum", ns=short_ns, because=because))
+    parts.extend(_minimum(subject, container, parts))
     outlives = _outlives(subject, told)
     needed_ns = max(sum(line.ns for line in parts), outlives.ns if outlives else 0)
     grace_s = whole_seconds(needed_ns)
@@ -120,7 +119,7 @@ def recommend(subject: Subject, told: Told) -> Recommendation:
         outlives=outlives,
         missing=(),
         uncovered=uncovered,
-        snippet=_snippet(subject, container, told, pre_stop_s, grace_s),
+        snippet=snippet(subject, container, told, pre_stop_s, grace_s),
     )
 
 
@@ -142,7 +141,8 @@ def _routes(subject: Subject, told: Told) -> Iterator[Line]:
             because=" + ".join(
                 f"{seconds(each.value)} ({'assumed, ' if each.assumed else ''}{each.origin})"
                 for each in known[1]
-            ),
+            )
+            + (f"; right only if {CHECKS_FAIL_EARLY}" if balancer.by_health_checks else ""),
             breaks="another balancer, or a slower controller",
         )
     stale = _stale(told)
@@ -204,7 +204,38 @@ def _drain(told: Told) -> Line | None:
     return Line(name="drain", ns=drain, because=because, breaks="a request that takes longer")
 
 
-def _after_sigterm(drain: Line, told: Told) -> Iterator[Line]:
+def _endless(subject: Subject, main: Container) -> Iterator[str]:
+    """Hooks of other containers that no grace period holds."""
+    for container in subject.containers:
+        ns = lasts(container.pre_stop).ns
+        if container is not main and ns is not None and ns > LONGEST_HOOK_NS:
+            yield f"a preStop hook of {container.name} that ends: this one takes over a day"
+
+
+def _minimum(subject: Subject, main: Container, parts: list[Line]) -> Iterator[Line]:
+    """What must be left after every hook; those of the other containers run beside ours."""
+    hooks = {
+        each.name: lasts(each.pre_stop).ns or 0 for each in subject.containers if each is not main
+    }
+    name = max(hooks, key=lambda each: hooks[each], default="")
+    other_ns, own_ns = hooks.get(name, 0), parts[0].ns
+    whose = "the hook" if own_ns >= other_ns else f"{name}'s own hook of {seconds(other_ns)}"
+    longest_ns = max(other_ns, own_ns)
+    # The last part is the reserve: in it a native sidecar ends.
+    ends_ns = sum(line.ns for line in parts[:-1])
+    if ends_ns > longest_ns and any(each.native_sidecar for each in subject.containers):
+        whose, longest_ns = f"the end of {main.name}, for native sidecars", ends_ns
+    short_ns = longest_ns + LEAST_LEFT_S * NS_PER_S - sum(line.ns for line in parts)
+    if short_ns <= 0:
+        return
+    yield Line(
+        name="minimum",
+        ns=short_ns,
+        because=f"at least {LEAST_LEFT_S} s after {whose}: the kubelet makes 2 s of less",
+    )
+
+
+def _after_sigterm(drain: Line, told: Told, sidecars: list[str]) -> Iterator[Line]:
     if told.wait_ns:
         yield Line(name="application's wait", ns=told.wait_ns, because="--wait")
     yield drain
@@ -224,6 +255,10 @@ def _after_sigterm(drain: Line, told: Told) -> Iterator[Line]:
         if ns is None and told.shutdown_ns is None
     ]
     covers = f"; it must cover {' and '.join(untold)} too, not told" if untold else ""
+    if sidecars:
+        covers += (
+            f"; {' and '.join(sidecars)} (native sidecars) get SIGTERM only now, and end in it too"
+        )
     if told.reserve_ns is not None:
         least_ns = max(told.reserve_ns, CLOSE_CALL_NS)
         more = "" if least_ns == told.reserve_ns else ", raised to what may come in either order"
@@ -249,44 +284,3 @@ def _outlives(subject: Subject, told: Told) -> Line | None:
         f"{seconds(drained[1])}: the pod outlives it",
         breaks="another delay",
     )
-
-
-def _snippet(
-    subject: Subject, container: Container, told: Told, pre_stop_s: int, grace_s: int
-) -> str | None:
-    """What to paste; None where the workload's own hook does more than wait."""
-    if container.pre_stop is not None and not lasts(container.pre_stop).exact:
-        return None
-    lines = ["spec:"]
-    if subject.kind != "Pod":
-        lines += ["  template:", "    spec:"]
-    indent = "  " if subject.kind == "Pod" else "      "
-    lines += [
-        f"{indent}terminationGracePeriodSeconds: {grace_s}",
-        f"{indent}containers:",
-        f"{indent}  - name: {_yaml(container.name)}",
-    ]
-    minor = told.kubernetes_minor
-    if pre_stop_s == 0:
-        lines += [f"{indent}    lifecycle: {{}} # no preStop hook: nothing to wait for"]
-    elif minor is not None and minor < SLEEP_SINCE:
-        lines += [
-            f"{indent}    lifecycle:",
-            f"{indent}      preStop:",
-            f"{indent}        exec:",
-            f'{indent}          command: ["sleep", "{pre_stop_s}"] # the image must have sleep',
-        ]
-    else:
-        lines += [
-            f"{indent}    lifecycle:",
-            f"{indent}      preStop:",
-            f"{indent}        sleep:",
-            f"{indent}          seconds: {pre_stop_s}",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _yaml(name: str) -> str:
-    """A name as YAML reads it again."""
-    plain = re.fullmatch(r"[a-z][a-z0-9-]*", name) and name not in _NO_TEXT
-    return name if plain else json.dumps(name)

@@ -11,11 +11,13 @@ from pytest_drainwatch.core.advisor.annotations import balancer_of
 from pytest_drainwatch.core.advisor.hook import lasts
 from pytest_drainwatch.core.advisor.recommend import Recommendation
 from pytest_drainwatch.core.advisor.roles import application
+from pytest_drainwatch.core.advisor.shown import seconds
 from pytest_drainwatch.core.advisor.subject import Subject
 from pytest_drainwatch.core.advisor.told import Told
 from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.scenario.values import ScenarioError
-from pytest_drainwatch.core.simulation.inputs import LONGEST_NS, SHORTEST_NS, Inputs
+from pytest_drainwatch.core.simulation.inputs import LONGEST_NS, Inputs
+from pytest_drainwatch.core.simulation.requests import POOLED_TAKES_NS
 from pytest_drainwatch.core.simulation.run import simulate
 
 
@@ -78,8 +80,9 @@ def _tried(
     longest_ns = told.longest_request_ns
     if longest_ns is None:
         longest_ns = next(line.ns for line in recommended.parts if line.name == "drain")
-    if longest_ns < SHORTEST_NS:
-        note = "its requests would last no time; give --longest-request"
+    if longest_ns < POOLED_TAKES_NS:
+        takes = seconds(POOLED_TAKES_NS)
+        note = f"requests of its pooled client take {takes}; give --longest-request of that or more"
         return Tried(failed=None, total=None, note=note)
     try:
         run = simulate(

@@ -94,6 +94,31 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """Trials of one scenario behind a load balancer, in ns; each is predicted from the others.
+
+    ``sends``: until when after the trigger it sent new connections to the pod's node, of all
+    scenarios with the same load balancer. ``failing``: from when the first new connection that
+    failed was begun to the last one; 0: none did. ``verdicts_equal``: of how many trials it was
+    foretold whether any would fail. ``replays_right``: of how many the model, given the trial's
+    own times, has them fail for as long as was measured; ``replay_error_ns`` is the greatest
+    difference.
+    ``simulate`` is the command that simulates this, with what all trials show.
+    """
+
+    scenario: str
+    trials: tuple[str, ...]
+    sends: Statistics
+    sends_predicted: Statistics
+    failing: Statistics
+    failing_predicted: Statistics
+    verdicts_equal: int
+    replay_error_ns: int
+    replays_right: int
+    simulate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fidelity:
     """The whole. ``holds``: every flow ended as predicted, and every predicted median lies
     within what was measured; ``broken`` names each that does not.
@@ -104,3 +129,4 @@ class Fidelity:
     holds: bool
     broken: tuple[str, ...]
     clusters: tuple[Held, ...]
+    load_balancers: tuple[Behind, ...] = ()

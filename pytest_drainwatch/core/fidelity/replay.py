@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pytest_drainwatch.core.derive import derive
 from pytest_drainwatch.core.document import Report
+from pytest_drainwatch.core.fidelity import balanced
 from pytest_drainwatch.core.fidelity.compare import Pair, arm, broken
 from pytest_drainwatch.core.fidelity.document import FIDELITY_SCHEMA, Fidelity, Held
 from pytest_drainwatch.core.fidelity.fit import fit, own
@@ -29,14 +30,22 @@ Simulate = Callable[[Scenario, Latencies], Recording]
 def compare(trials: Sequence[Trial], simulate: Simulate, version: str) -> Fidelity:
     """Predict each of these trials without it. Raises :class:`FidelityError`."""
     in_order = sorted(trials, key=lambda trial: trial.label)
-    clusters = [_held(alike, simulate) for alike in _by_cluster(in_order).values()]
-    found = tuple(line for one in clusters for each in one.arms for line in broken(each))
+    plain = [trial for trial in in_order if trial.scenario.service.balancer is None]
+    behind = [trial for trial in in_order if trial.scenario.service.balancer is not None]
+    apart = _by_cluster(plain) if plain or not behind else {}
+    clusters = [_held(alike, simulate) for alike in apart.values()]
+    others = balanced.behind(behind)
+    found = (
+        *(line for one in clusters for each in one.arms for line in broken(each)),
+        *(line for each in others for line in balanced.broken(each)),
+    )
     return Fidelity(
         fidelity_schema=FIDELITY_SCHEMA,
         drainwatch_version=version,
         holds=not found,
         broken=found,
         clusters=tuple(clusters),
+        load_balancers=others,
     )
 
 

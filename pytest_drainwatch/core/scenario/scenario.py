@@ -107,6 +107,7 @@ class Scenario:
             return NOTHING_NS
         hears_ns = (self.cluster.min_sync_period_ms or 0) * NS_PER_MS
         later_ns = max(self._spread(self._killed_ns), self.replacement_ns) + hears_ns
+        later_ns += self.notices_ns + self.returns_ns
         return self._killed_ns + later_ns + 30 * NS_PER_S
 
     @property
@@ -114,13 +115,23 @@ class Scenario:
         """How long settle and observation will take, about; said before the wait."""
         if self.trigger is Trigger.NONE:
             return self.settle_ns + self.observe_ns
-        lasts_ns = self._ends_ns + self._spread(self._ends_ns) + 4 * NS_PER_S
+        lasts_ns = self._ends_ns + self._spread(self._ends_ns) + 4 * NS_PER_S + self.notices_ns
         return self.settle_ns + min(lasts_ns, self.observe_ns)
 
     @property
     def replacement_ns(self) -> int:
         """For how long a pod that replaces another one is not yet Ready, at least."""
         return self.app.ready_after_s * NS_PER_S
+
+    @property
+    def notices_ns(self) -> int:
+        """How long after a pod's end its node may still get new connections from a balancer."""
+        return self.service.balancer.notices_ns if self.service.balancer else 0
+
+    @property
+    def returns_ns(self) -> int:
+        """How long a balancer may take to hold a healthy node for healthy again."""
+        return self.service.balancer.rises_ns if self.service.balancer else 0
 
     def _spread(self, end_ns: int) -> int:
         """How much later than the first the last pod is told to end, if each takes ``end_ns``."""

@@ -84,8 +84,7 @@ class Inputs:
         if self.most_requests > MOST_REQUESTS:
             raise ScenarioError(
                 f"these inputs give up to {self.most_requests} requests, one a second from each "
-                f"source, expected {MOST_REQUESTS} at most: fewer nodes, or shorter propagation, "
-                "load_balancer, longest, pre_stop or grace_period"
+                f"source, expected {MOST_REQUESTS} at most: fewer nodes, or shorter times"
             )
 
     @property

@@ -43,8 +43,11 @@ def failures(run: Simulated) -> tuple[Failures, ...]:
 def says(run: Simulated) -> tuple[str, ...]:
     """The outcome first, then a sentence for each reason."""
     failed, total = len(run.failed), len(run.requests)
+    if not total:  # that none fails then says nothing of the settings
+        return ("No request is sent to the pod: none shows what would become of it.", *_aside(run))
     if not failed:
-        return (f"All {counted(total, 'request')} are answered.", *_margins(run), *_aside(run))
+        answered = "The 1 request is" if total == 1 else f"All {total} requests are"
+        return (f"{answered} answered.", *_margins(run), *_aside(run))
     verb = "fails" if failed == 1 else "fail"
     return (
         f"{failed} of {counted(total, 'request')} {verb}.",
@@ -68,7 +71,7 @@ def _why(run: Simulated, group: Failures) -> str:
         case Cause.DRAIN_DEADLINE:
             return (
                 f"{count} cut off: the drain of {seconds(run.inputs.drain_ns)} was over at "
-                f"{seconds(life.exit_ns)}, {_missing(run, group)}."
+                f"{seconds(life.exit_ns)}, {_missing(run, group, life.exit_ns)}."
             )
         case Cause.EXITED:
             at = seconds(life.exit_ns)
@@ -76,7 +79,7 @@ def _why(run: Simulated, group: Failures) -> str:
         case Cause.SIGKILL:
             return (
                 f"{count} cut off: SIGKILL came at {seconds(life.kill_due_ns)}, "
-                f"{_missing(run, group)}."
+                f"{_missing(run, group, life.kill_due_ns)}."
             )
 
 
@@ -112,9 +115,9 @@ def _remedy(run: Simulated) -> Iterator[str]:
         yield f"A preStop hook of {hook} would cover the routes, in a grace period that holds it."
 
 
-def _missing(run: Simulated, group: Failures) -> str:
+def _missing(run: Simulated, group: Failures, at_ns: int) -> str:
     cut = [one for one in run.failed if one.cause is group.cause]
-    needed_ns = max(one.start_ns + one.takes_ns for one in cut) - run.life.exit_ns
+    needed_ns = max(one.start_ns + one.takes_ns for one in cut) - at_ns
     return f"{seconds(needed_ns)} before the last of them would have been answered"
 
 

@@ -65,7 +65,8 @@ def steps(run: Simulated) -> tuple[Step, ...]:
 def _of_pod(run: Simulated) -> Iterator[Step]:
     given, life = run.inputs, run.life
     grace = seconds(given.grace_period_s * NS_PER_S)
-    yield Step(0, Happening.DELETED, f"The pod is deleted: its grace period of {grace} begins.")
+    begins = "begins" if not life.begins_ns else f"begins {seconds(life.begins_ns)} later"
+    yield Step(0, Happening.DELETED, f"The pod is deleted: its grace period of {grace} {begins}.")
     if life.hook_ends_ns is not None:
         hook = seconds(given.pre_stop_ns)
         yield Step(life.begins_ns, Happening.HOOK_BEGINS, f"The preStop hook of {hook} begins.")

@@ -12,6 +12,7 @@ from pytest_drainwatch.render.page.lanes import lanes as page_lanes
 from pytest_drainwatch.render.page.moments import at
 from pytest_drainwatch.render.page.pods import Pods, pods_of
 from pytest_drainwatch.render.probing import marks as warnings
+from pytest_drainwatch.render.surroundings import cluster
 from pytest_drainwatch.render.terminal import simulated
 from pytest_drainwatch.render.trace import alive, attempts, flows, lanes
 from pytest_drainwatch.render.trace.arrows import Scene, arrows, who_reset
@@ -57,7 +58,11 @@ def picture(report: Report, *, name: str | None = None) -> Picture:
     return Picture(
         name=f"{'SIMULATED ' if report.simulated else ''}{name or trial.id}",
         label=f"{'simulated ' if report.simulated else ''}{trial.trigger.verb}, "
-        f"Kubernetes {environment.kubernetes_version}, kube-proxy {environment.kube_proxy_mode}",
+        + cluster(
+            environment.kubernetes_version,
+            environment.kube_proxy_mode,
+            simulated=report.simulated,
+        ),
         lanes=(
             *drawn.lanes,
             Lane(name="SIGKILL", spans=tuple(kills.values())),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.advisor.annotations import balancer_of
+from pytest_drainwatch.core.advisor.annotations import balancer_of, not_used
 from pytest_drainwatch.core.advisor.balancers import PRESETS, Balancer, Kind, Number
 from pytest_drainwatch.core.advisor.checks import check
 from pytest_drainwatch.core.advisor.subject import Fronting, Subject
@@ -161,3 +161,27 @@ def test_both_budget_lines_are_told() -> None:
     subject = with_front("BackendConfig", {"spec.connectionDraining.drainingTimeoutSec": "60"})
     said = {f.code: f.says for f in check(subject, told())}["balancer-outlives-pod"]
     assert "in the mean 90 s, at worst 120 s" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "shown"),
+    [
+        ("deregistration_delay.timeout_seconds=0", 0, None),
+        ("a=b, deregistration_delay.timeout_seconds = 3600 ,c=d", 3600, None),
+        ("deregistration_delay.timeout_seconds=3601", None, '"3601"'),
+        ("a=b,deregistration_delay.timeout_seconds=1e3,c=d", None, '"1e3"'),
+        ("deregistration_delay.timeout_seconds=", None, '""'),
+        ("deregistration_delay.timeout_seconds=-5", None, '"-5"'),
+        ("stickiness.enabled=true", None, None),
+    ],
+)
+def test_a_delay_that_is_none_is_told_and_not_used(
+    text: str, seconds: int | None, shown: str | None
+) -> None:
+    subject = with_service(annotations={ATTRIBUTES: text})
+    found = balancer_of(subject, Told())
+    assert found is not None
+    assert (None if found.delay is None else found.delay.value) == (
+        None if seconds is None else seconds * S
+    )
+    assert [each.shown for each in not_used(subject)] == ([] if shown is None else [shown])

@@ -59,6 +59,8 @@ NLB = told(balancer=Balancer(kind=Kind.AWS_NLB, delay=number(5)))
 GCP = told(balancer=Balancer(kind=Kind.GCP, delay=number(60)))
 LONG = Balancer(kind=Kind.AWS_NLB, delay=number(300))
 QUICK = Balancer(kind=Kind.AWS_ALB, lag=number(1), spread=number(9))
+AWS = "service.beta.kubernetes.io/aws-load-balancer-"
+ATTRIBUTES, DELAY = "target-group-attributes", "deregistration_delay.timeout_seconds"
 ROOMY = of(grace_said_s=60, containers=(replace(API, pre_stop=slept(25)),))
 
 # code, level, what triggers it, and its neighbour.
@@ -123,13 +125,14 @@ ROWS: list[tuple[str, Level, Given, Given]] = [
         with_api(pre_stop=executed("sh", "-c", "sleep 2; sleep 8")),
     ),
     ("hook-without-traffic", NOTE, replace(with_api(ports=()), services=()), with_api(ports=())),
-    ("drain-over-grace", BROKEN, of(grace_said_s=36), of(grace_said_s=37)),
+    ("drain-over-grace", BROKEN, of(grace_said_s=36), of(grace_said_s=38)),
+    ("drain-over-grace", BROKEN, of(grace_said_s=37), of(grace_said_s=38)),
     ("drain-over-grace", BROKEN, (CORRECT, told(flush_ns=9 * S)), (CORRECT, told(flush_ns=S))),
-    ("no-reserve", WARNING, of(grace_said_s=41), of(grace_said_s=42)),
+    ("no-reserve", BROKEN, of(grace_said_s=41), of(grace_said_s=42)),
     (
         "no-reserve",
         WARNING,
-        (of(grace_said_s=37), told(reserve_ns=None)),
+        (of(grace_said_s=38), told(reserve_ns=None, close_ns=2 * S + 1)),
         (of(grace_said_s=38), told(reserve_ns=None)),
     ),
     (
@@ -241,6 +244,18 @@ ROWS: list[tuple[str, Level, Given, Given]] = [
         NOTE,
         (CORRECT, told(balancer=Balancer(kind=Kind.CUSTOM))),
         (CORRECT, told(balancer=replace(QUICK, kind=Kind.CUSTOM))),
+    ),
+    (
+        "balancer-setting-not-used",
+        WARNING,
+        with_service(annotations={f"{AWS}healthcheck-interval": "1e3"}),
+        with_service(annotations={f"{AWS}healthcheck-interval": "10"}),
+    ),
+    (
+        "balancer-setting-not-used",
+        WARNING,
+        with_service(annotations={f"{AWS}{ATTRIBUTES}": f"x=1,{DELAY}=99999999"}),
+        with_service(annotations={f"{AWS}{ATTRIBUTES}": f"x=y,{DELAY}=3600"}),
     ),
     ("balancer-delay-below-floor", WARNING, (CORRECT, NLB), (CORRECT, told(balancer=LONG))),
     ("balancer-outlives-pod", WARNING, (CORRECT, told(balancer=LONG)), (CORRECT, ALB)),
@@ -355,6 +370,13 @@ ROWS: list[tuple[str, Level, Given, Given]] = [
     ),
     ("job", NOTE, of(kind="Job", replicas=None, services=()), CORRECT),
     ("sidecar-ends-first", WARNING, beside(), beside(native_sidecar=True)),
+    ("sidecar-ends-last", NOTE, beside(native_sidecar=True), beside()),
+    (
+        "sidecar-ends-last",
+        WARNING,
+        (beside(native_sidecar=True), told(drain_ns=33 * S)),
+        (beside(), told(drain_ns=33 * S)),
+    ),
     (
         "sidecar-ends-first",
         NOTE,
@@ -470,3 +492,71 @@ def test_half_of_dns_is_said_without_the_other() -> None:
     finding = found((GRPC_HOOK, told(dns_ttl_ns=60 * S)), "dns-older-than-hook")
     assert finding is not None
     assert "at least 60 s old (how often they ask again is not told, TTL 60 s)" in finding.says
+
+
+def test_a_native_sidecars_hook_runs_beside_the_applications() -> None:
+    """K6: only its SIGTERM waits, for its own hook and for the application."""
+    for hook_s, drain_s, says in (
+        (20, 25, "SIGTERM 37 s after the deletion, when api has ended"),
+        (40, 25, "SIGTERM 40 s after the deletion"),
+        (99, 25, "SIGTERM 45 s after the deletion"),
+    ):
+        shares = told(drain_ns=drain_s * S)
+        subject = beside(native_sidecar=True, pre_stop=slept(hook_s))
+        finding = found((subject, shares), "sidecar-ends-last")
+        assert finding is not None
+        assert says in finding.says
+    unknown = found((beside(native_sidecar=True), Told()), "sidecar-ends-last")
+    assert unknown is not None
+    assert "10 s after the deletion or later" in unknown.says
+    assert "SIGKILL 35 s after that or sooner" in unknown.says
+
+
+@pytest.mark.parametrize(
+    ("kind", "fix", "breaks"),
+    [
+        ("Pod", "a Deployment instead of the Pod", ""),
+        ("Deployment", "replicas: 2", "only rollouts happen"),
+        ("StatefulSet", "replicas: 2", ""),
+    ],
+)
+def test_a_single_pod_is_told_what_its_kind_can_do(kind: str, fix: str, breaks: str) -> None:
+    finding = found(of(kind=kind, replicas=None, strategy=None), "single-pod")
+    assert finding is not None
+    assert finding.fix.startswith(fix)
+    assert finding.breaks.startswith(breaks)
+    assert bool(finding.breaks) == bool(breaks)
+
+
+def test_a_hook_of_nothing_is_not_called_no_hook() -> None:
+    finding = found((with_api(pre_stop=slept(0)), Told()), "nothing-waits-for-routes")
+    assert finding is not None
+    assert finding.says.startswith("a preStop hook of 0 s")
+
+
+def test_a_budget_that_blocks_only_the_autoscalers_fewest_is_a_warning() -> None:
+    """One pod at least, nine at most: the budget blocks while there is one."""
+    guarded = replace(scaled(1), budgets=(replace(BUDGET, max_unavailable=None, min_available=1),))
+    finding = found(guarded, "budget-blocks")
+    assert finding is not None
+    assert finding.level is WARNING
+    assert "1 pod(s), the autoscaler's fewest," in finding.says
+    never = replace(guarded, budgets=(replace(BUDGET, max_unavailable=0),))
+    always = found(never, "budget-blocks")
+    assert always is not None
+    assert always.level is BROKEN
+
+
+@pytest.mark.parametrize(
+    ("script", "level"),
+    [
+        ("# exec server\nserver; true", BROKEN),
+        ("exec server # the server", None),
+        ("nohup server &\nexec tail -f log", BROKEN),
+        ("helper & exec server", None),
+        ("exec 2>&1; server", WARNING),
+    ],
+)
+def test_comments_and_background_jobs_in_a_script(script: str, level: Level | None) -> None:
+    finding = found(with_api(command=("sh", "-c", script)), "shell-swallows-signal")
+    assert (None if finding is None else finding.level) == level

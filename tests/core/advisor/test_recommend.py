@@ -17,12 +17,13 @@ from pytest_drainwatch.core.advisor.recommend import RESERVE_NS, recommend
 from pytest_drainwatch.core.advisor.subject import Subject
 from pytest_drainwatch.core.advisor.told import Told
 from pytest_drainwatch.core.advisor.tried import both
-from pytest_drainwatch.core.simulation.inputs import SHORTEST_NS
+from pytest_drainwatch.core.simulation.requests import POOLED_TAKES_NS
 from tests.core.advisor.subjects import (
     API,
     CORRECT,
     SERVICE,
     S,
+    beside,
     executed,
     of,
     slept,
@@ -146,10 +147,10 @@ maybe = st.none() | durations
 @settings(max_examples=60)
 @given(
     durations,
-    st.integers(SHORTEST_NS, 40 * S),
+    st.integers(POOLED_TAKES_NS, 40 * S),
     maybe,
     maybe,
-    st.none() | st.integers(SHORTEST_NS, 40 * S),
+    st.none() | st.integers(POOLED_TAKES_NS, 40 * S),
     st.none() | st.integers(0, 120),
 )
 def test_the_recommendation_holds_in_the_simulator_and_before_the_checks(
@@ -354,3 +355,77 @@ def test_a_drain_of_the_recommendation_is_tried_and_not_that_of_nobody() -> None
     assert found is not None
     assert found.recommended.failed == 0
     assert found.present.failed
+
+
+def test_both_kinds_of_routes_are_tried() -> None:
+    balancer = Balancer(kind=Kind.AWS_ALB, lag=number(1), spread=number(4))
+    shares = replace(PLAIN, propagation_ns=9 * S, balancer=balancer)
+    for hook_s, fails in ((4, True), (7, True), (9, False)):
+        subject = with_api(pre_stop=slept(hook_s))
+        found = both(subject, shares, recommend(subject, shares))
+        assert found is not None
+        assert bool(found.present.failed) == fails
+
+
+def test_a_hook_that_lasts_at_least_so_long_is_not_tried() -> None:
+    subject = with_api(pre_stop=executed("sh", "-c", "/app/leave; sleep 5"))
+    found = both(subject, PLAIN, recommend(subject, PLAIN))
+    assert found is not None
+    assert (found.present.failed, found.present.total) == (None, None)
+    assert found.recommended.failed == 0
+
+
+@pytest.mark.parametrize(("hook_s", "grace_s"), [(0, 37), (20, 37), (34, 37), (35, 38), (60, 63)])
+@pytest.mark.parametrize("native", [False, True])
+def test_hooks_of_other_containers_fit_too(hook_s: int, grace_s: int, native: bool) -> None:
+    """They run beside the application's, from the deletion on (FACTS K5, K6)."""
+    subject = beside(pre_stop=slept(hook_s), native_sidecar=native)
+    subject = replace(subject, containers=(replace(API, pre_stop=slept(7)), subject.containers[1]))
+    asked = recommend(subject, PLAIN)
+    assert (asked.pre_stop_s, asked.grace_s) == (7, grace_s)
+    judged = check(replace(subject, grace_said_s=asked.grace_s), PLAIN)
+    worse = {f.code for f in judged if f.level is not Level.NOTE}
+    assert not worse & {"pre-stop-over-grace", "pre-stop-leaves-minimum", "sidecar-ends-last"}
+    reserve = next(line for line in asked.parts if line.name == "reserve")
+    assert ("envoy (native sidecars) get SIGTERM only now" in reserve.because) == native
+
+
+def test_a_native_sidecar_gets_more_than_the_kubelets_minimum() -> None:
+    shares = replace(PLAIN, reserve_ns=0)
+    assert numbers(beside(), shares) == (7, 33)
+    subject = beside(native_sidecar=True)
+    assert numbers(subject, shares) == (7, 35)
+    assert "the end of api, for native sidecars" in recommend(subject, shares).parts[-1].because
+
+
+def test_no_grace_period_holds_a_hook_that_never_ends() -> None:
+    for hook in (slept(2**63 - 1), executed("sleep", "infinity")):
+        found = recommend(beside(pre_stop=hook), PLAIN)
+        assert found.grace_s is None
+        assert any("envoy that ends" in each for each in found.missing)
+
+
+def test_a_wait_for_health_checks_says_what_it_stands_on() -> None:
+    checks = {"interval": number(10), "threshold": Number(value=3, origin="--lb")}
+    by_checks = Balancer(kind=Kind.CUSTOM, **checks)
+    by_spread = Balancer(kind=Kind.CUSTOM, lag=number(1), spread=number(20), **checks)
+    for balancer, said in ((by_checks, True), (by_spread, False)):
+        shares = replace(PLAIN, balancer=balancer)
+        (route,) = [line for line in recommend(CORRECT, shares).routes if line.name == "custom"]
+        assert ("must go on accepting that long (--wait)" in route.because) == said
+        (finding,) = [f for f in check(CORRECT, shares) if f.code == "balancer-sends-longer"]
+        assert ("must go on accepting that long (--wait)" in finding.fix) == said
+        covered = with_api(pre_stop=slept(40))
+        notes = [f.code for f in check(covered, shares) if f.code.startswith("balancer-")]
+        assert notes == (["balancer-health-checks"] if said else [])
+        assert not [f for f in check(CORRECT, replace(shares, wait_ns=30 * S)) if f.code in notes]
+
+
+def test_requests_shorter_than_the_simulators_are_not_tried() -> None:
+    """Its pooled client's take 0.1 s: a drain of 1 ms would cut them, and no hook helps."""
+    for drain_ns, tried in ((S // 1000, False), (POOLED_TAKES_NS, True)):
+        shares = Told(propagation_ns=0, wait_ns=S + S // 4 + 1, drain_ns=drain_ns)
+        found = both(CORRECT, shares, recommend(CORRECT, shares))
+        assert found is not None
+        assert found.recommended.failed == (0 if tried else None)
+        assert ("--longest-request" in found.recommended.note) != tried

@@ -19,6 +19,7 @@ from pytest_drainwatch.core.simulation.life import Ending
 from pytest_drainwatch.core.simulation.requests import Cause, Outcome, Request
 from pytest_drainwatch.core.simulation.routes import LOAD_BALANCER, POOLED
 from pytest_drainwatch.core.simulation.run import Simulated, simulate
+from pytest_drainwatch.core.simulation.says import says
 from pytest_drainwatch.core.simulation.steps import Happening, steps
 
 DEFAULTS = Inputs()
@@ -208,6 +209,36 @@ def test_the_trace_lists_the_order_and_the_first_failures_with_their_cause() -> 
     fails = [step.text for step in told if step.kind is Happening.FAILS]
     assert fails
     assert all("cut off: SIGKILL" in text for text in fails)
+
+
+@pytest.mark.parametrize(("kubelet_s", "begins"), [(0, "begins."), (20, "begins 20 s later.")])
+def test_the_trace_says_when_the_grace_period_begins_that_sigkill_ends(
+    kubelet_s: int, begins: str
+) -> None:
+    run = ran(kubelet_ns=s(kubelet_s), behavior=Behavior.IGNORE)
+    told = steps(run)
+    assert told[0].text == f"The pod is deleted: its grace period of 45 s {begins}"
+    over = next(step for step in told if step.kind is Happening.SIGKILL)
+    assert over.text == "SIGKILL: the grace period is over."
+    assert over.at_ns == s(kubelet_s + 45)
+
+
+def test_no_request_is_no_success() -> None:
+    none = says(ran(keepalive=False, propagation_ns=0, longest_ns=NS_PER_MS))
+    assert none == ("No request is sent to the pod: none shows what would become of it.",)
+    one = says(ran(keepalive=False, propagation_ns=1, nodes=1, longest_ns=NS_PER_MS))
+    assert one[0] == "The 1 request is answered."
+    assert says(ran())[0] == "All 46 requests are answered."
+
+
+def test_what_a_killed_request_lacked_counts_from_sigkill_however_long_that_takes() -> None:
+    def lacked(kill_s: int) -> str:
+        told = says(ran(grace_period_s=20, kill_ns=s(kill_s)))
+        return next(sentence for sentence in told if "SIGKILL came at 20 s" in sentence)
+
+    last = "5.333 s before the last of them would have been answered."
+    assert lacked(0).endswith(last)
+    assert lacked(5).endswith(last)
 
 
 def test_clients_that_retry_reach_another_pod_once_their_source_routes_there() -> None:

@@ -114,6 +114,16 @@ def test_each_preset_is_shown_exported_and_said(tab: Tab) -> None:
         assert due == (run.life.ending != "sigkill")
 
 
+def test_no_request_is_no_success(open_page: Open) -> None:
+    """Drawn without a failure, and all the same not as one where all went well."""
+    none = Inputs(keepalive=False, propagation_ns=0, longest_ns=1_000_000)
+    tab = open_page(simulation_page(none))
+    assert headline(tab).endswith(says(simulate(none))[0])
+    assert tab.locator(".verdict.tone-neutral").count() == 1
+    tab = open_page(simulation_page(Inputs()))
+    assert tab.locator(".verdict.tone-good").count() == 1
+
+
 def test_inputs_given_are_set(open_page: Open) -> None:
     tab = open_page(simulation_page(PUZZLE))
     assert exported(tab) == dumped(simulate(PUZZLE))

@@ -40,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     routes.routes_change_later,
     routes.dns_answers_are_older,
     balancer.balancer_sends_longer,
+    balancer.settings_without_effect,
     balancer.delay_is_below_the_floor,
     balancer.pod_ends_before_the_balancer,
     balancer.health_checks_notice_late,
@@ -63,6 +64,7 @@ CHECKS: tuple[Check, ...] = (
     rollout.old_pods_of_a_partition,
     rollout.job,
     sidecars.ends_before_the_application,
+    sidecars.ends_after_the_application,
 )
 
 _ORDER = {level: index for index, level in enumerate(Level)}

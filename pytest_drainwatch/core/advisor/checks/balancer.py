@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pytest_drainwatch.core.advisor.annotations import balancer_of
-from pytest_drainwatch.core.advisor.balancers import Balancer, Kind, Number
+from pytest_drainwatch.core.advisor.annotations import balancer_of, not_used
+from pytest_drainwatch.core.advisor.balancers import CHECKS_FAIL_EARLY, Balancer, Kind, Number
 from pytest_drainwatch.core.advisor.budget import whole_seconds
 from pytest_drainwatch.core.advisor.finding import Finding, Level
 from pytest_drainwatch.core.advisor.hook import lasts
@@ -36,6 +36,7 @@ def balancer_sends_longer(subject: Subject, told: Told) -> Iterator[Finding]:
         )
         return
     needed, summands = known
+    by_checks = balancer.by_health_checks
     serves_ns = (hook.ns or 0) + (told.wait_ns or 0)
     if needed <= serves_ns or not hook.exact:
         return
@@ -50,7 +51,8 @@ def balancer_sends_longer(subject: Subject, told: Told) -> Iterator[Finding]:
         because="the balancer answers its clients with 502 or 504 for what it sends to a port "
         "that is closed",
         fix=f"preStop: {{sleep: {{seconds: {whole_seconds(needed - (told.wait_ns or 0))}}}}}, "
-        f"terminationGracePeriodSeconds: {_grace(needed, told)}",
+        f"terminationGracePeriodSeconds: {_grace(needed, told)}"
+        + (f"; enough only if {CHECKS_FAIL_EARLY}" if by_checks else ""),
         breaks="the balancer is faster or slower than assumed: measure it"
         if any(each.assumed for each in summands)
         else "the application goes on accepting after SIGTERM: say so with --wait"
@@ -58,6 +60,23 @@ def balancer_sends_longer(subject: Subject, told: Told) -> Iterator[Finding]:
         else "",
         source=_sources(summands),
     )
+
+
+def settings_without_effect(subject: Subject, told: Told) -> Iterator[Finding]:
+    """Annotations that mean nothing: they are not used here, and nobody else knows what they do."""
+    for said in not_used(subject):
+        yield Finding(
+            level=Level.WARNING,
+            code="balancer-setting-not-used",
+            where=f"{said.at} {said.kind}/{said.name}",
+            says=f"{said.setting} is {said.shown}, which was not used",
+            expected=said.expected,
+            because="the controller refuses it or takes its default; what is said of the load "
+            "balancer here leaves it out",
+            fix=f"{said.expected}, or the option that goes before it (--lb with --lb-delay, "
+            "--lb-health-interval, …)",
+            source="AWS Elastic Load Balancing's and Google Cloud's limits",
+        )
 
 
 def delay_is_below_the_floor(subject: Subject, told: Told) -> Iterator[Finding]:
@@ -113,9 +132,14 @@ def health_checks_notice_late(subject: Subject, told: Told) -> Iterator[Finding]
     """How long failed health checks take, as arithmetic."""
     balancer = balancer_of(subject, told)
     noticed = balancer.unhealthy_ns if balancer is not None else None
-    if balancer is None or noticed is None or balancer.kind is Kind.CUSTOM:
+    if balancer is None or noticed is None:
         return
     mean, worst = noticed
+    if balancer.kind is Kind.CUSTOM:
+        known = balancer.sends_for
+        if balancer.by_health_checks and known is not None and (told.wait_ns or 0) < known[0]:
+            yield _hook_for_checks(subject, known[0])
+        return
     yield Finding(
         level=Level.NOTE,
         code="balancer-health-checks",
@@ -125,6 +149,21 @@ def health_checks_notice_late(subject: Subject, told: Told) -> Iterator[Finding]
         expected="deregistration, which does not wait for health checks",
         because="interval x threshold + timeout, with the failure anywhere in an interval; a pod "
         "that dies without a deletion gets connections for that long",
+    )
+
+
+def _hook_for_checks(subject: Subject, needed_ns: int) -> Finding:
+    """Whether a hook is a wait for health checks, no manifest says."""
+    return Finding(
+        level=Level.NOTE,
+        code="balancer-health-checks",
+        where=subject.where(),
+        says=f"only its health checks tell {Kind.CUSTOM} that a pod ends, {seconds(needed_ns)} "
+        "after they begin to fail; whether that is at the deletion is not known",
+        expected="checks that fail from the deletion on, or an application that goes on accepting "
+        f"for {seconds(needed_ns)} after SIGTERM (--wait)",
+        because=f"a preStop hook is a wait for them only if {CHECKS_FAIL_EARLY}",
+        source="kubernetes/kubernetes pkg/proxy/healthcheck",
     )
 
 

@@ -76,8 +76,12 @@ def single_pod(subject: Subject, told: Told) -> Iterator[Finding]:
         because=("nobody makes a bare Pod again, and " if subject.kind == "Pod" else "")
         + "an eviction or a node's end takes it before its replacement is ready: "
         "only the drain's time bridges the gap, and readiness that fails during it opens one",
-        fix="replicas: 2, and a PodDisruptionBudget with maxUnavailable: 1",
-        breaks="only rollouts happen, with maxUnavailable 0: they start the new pod first",
+        fix=("a Deployment instead of the Pod, " if subject.kind == "Pod" else "")
+        + "replicas: 2, and a PodDisruptionBudget with maxUnavailable: 1",
+        # The other kinds end the old pod first.
+        breaks="only rollouts happen, with maxUnavailable 0: they start the new pod first"
+        if subject.kind == "Deployment"
+        else "",
         source="kubernetes/kubernetes pkg/proxy/topology.go",
     )
 
@@ -108,9 +112,14 @@ def budget_blocks(subject: Subject, told: Told) -> Iterator[Finding]:
             else f"maxUnavailable {budget.max_unavailable}"
         )
         of = "its pods" if pods is None else f"{pods} pod(s)"
+        # Scaled further out, it lets one go.
+        most = max((each.max_replicas for each in subject.autoscalers), default=pods)
+        always = _allowed(budget, most) == 0
+        if not always:
+            of += ", the autoscaler's fewest,"
         if allowed == 0:
             yield Finding(
-                level=Level.BROKEN,
+                level=Level.BROKEN if always else Level.WARNING,
                 code="budget-blocks",
                 where=where,
                 says=f"{shown} of {of} of {subject.kind}/{subject.name}: no eviction is allowed",
@@ -118,7 +127,9 @@ def budget_blocks(subject: Subject, told: Told) -> Iterator[Finding]:
                 because="every eviction is refused with 429, so a node drain never ends until "
                 "somebody deletes the pod, past the budget",
                 fix="maxUnavailable: 1, and two or more replicas",
-                breaks="an autoscaler that is not in these manifests keeps more pods",
+                breaks="an autoscaler that is not in these manifests keeps more pods"
+                if always
+                else "the autoscaler keeps more pods than its fewest",
                 source=f"kubernetes/kubernetes#66811; {_EVICTION}",
             )
         elif pods is not None and allowed >= pods > 0:

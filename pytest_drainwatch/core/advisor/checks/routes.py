@@ -56,7 +56,8 @@ def _nothing_waits(subject: Subject, container: Container) -> Finding:
         level=Level.WARNING,
         code="nothing-waits-for-routes",
         where=subject.where(container),
-        says="no preStop hook, and no --wait told: SIGTERM comes with the deletion",
+        says=("no preStop hook" if container.pre_stop is None else "a preStop hook of 0 s")
+        + ", and no --wait told: SIGTERM comes with the deletion",
         expected="a wait before the listener closes, as long as your routes need to change",
         because="the endpoint is taken out beside the termination, not before it: an application "
         "that stops accepting at once refuses whoever is still sent to it",

@@ -15,6 +15,7 @@ _SOURCE = "kubernetes/kubernetes#57707, relizaio/rearm#269"
 _IDLE = re.compile(r"(?:true|:|wait|exit|echo|sleep|cat|tail|date|printf)(?:\s|$)")
 _LISTS = re.compile(r"&&|\|\||;|\n|&")
 _REDIRECTED = re.compile(r"\d*[<>]&[-\d]+|&>>?")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\n]*")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 # Official images on Docker Hub whose STOPSIGNAL is another one.
 _STOP_SIGNALS = {
@@ -59,7 +60,7 @@ def shell_swallows_it(subject: Subject, told: Told) -> Iterator[Finding]:
 
 def _swallowed(script: str) -> tuple[Level, str] | None:
     """Whether the server gets no SIGTERM, and why; None where it does or a trap cares."""
-    bare = _REDIRECTED.sub("", _QUOTED.sub("''", script)).strip()
+    bare = _COMMENT.sub("", _REDIRECTED.sub("", _QUOTED.sub("''", script))).strip()
     if re.search(r"(?:^|[\s;&|(])trap\s", bare):
         return None
     pieces = [piece.strip() for piece in _LISTS.split(bare) if piece.strip()]
@@ -69,11 +70,11 @@ def _swallowed(script: str) -> tuple[Level, str] | None:
     if "|" in last:
         return Level.BROKEN, "the server is a child in a pipeline"
     in_background = re.search(r"(?<!&)&(?!&)", bare)
-    if bare.endswith("&") or (in_background and _IDLE.match(last)):
+    if bare.endswith("&") or (in_background and _IDLE.match(re.sub(r"^exec\s+", "", last))):
         return Level.BROKEN, "the server is a child in the background"
     if any(re.match(r"exec\s+[^\s\d<>]", piece) for piece in pieces):
         return None
-    if re.search(r"(?:^|\s)exec\s+[^\s\d<>]", bare):
+    if re.search(r"(?:^|\s)exec\s+[^\s\d<>;&|]", bare):
         return Level.NOTE, "whether it reaches its exec cannot be seen"
     if last == "done":
         return Level.BROKEN, "the server is a child in a loop"

@@ -40,12 +40,15 @@ def work_does_not_fit(subject: Subject, told: Told) -> Iterator[Finding]:
     reserve_ns = told.reserve_ns or 0
     wanted_s = whole_seconds(spent.known_ns + (0 if reserve_ns else 5 * NS_PER_S))
     fix = f"terminationGracePeriodSeconds: {wanted_s}, or a shorter hook or drain"
-    if work_ns > remaining:
+    over_ns = work_ns - remaining
+    # Equal is too long as well: the work begins when SIGTERM has been handled, after it was sent.
+    if over_ns >= 0:
         yield Finding(
             level=Level.BROKEN,
             code="drain-over-grace",
             where=subject.where(container, subject.grace_at),
-            says=f"{summed}, and {left}: {seconds(work_ns - remaining)} too long",
+            says=f"{summed}, and {left}: "
+            + (f"{seconds(over_ns)} too long" if over_ns else "nothing is left for its end"),
             expected="hook, wait, drain, close, flush and reserve in one grace period",
             because="all of them share one deadline, which began with the deletion; SIGKILL cuts "
             "what still runs",
@@ -54,8 +57,10 @@ def work_does_not_fit(subject: Subject, told: Told) -> Iterator[Finding]:
             source=KUBELET,
         )
     elif work_ns + max(reserve_ns, CLOSE_CALL_NS) > remaining:
+        # A reserve that somebody asked for is one of the parts: without it the budget is broken.
+        asked = work_ns + reserve_ns > remaining
         yield Finding(
-            level=Level.WARNING,
+            level=Level.BROKEN if asked else Level.WARNING,
             code="no-reserve",
             where=subject.where(container, subject.grace_at),
             says=f"{summed}, and {left}: {seconds(remaining - work_ns)} over"

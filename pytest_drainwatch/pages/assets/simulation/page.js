@@ -55,7 +55,8 @@
       return stale(error.message);
     }
     const [headline, ...reasons] = told.says;
-    const tone = told.requests.failed ? "bad" : "good";
+    const { failed, total } = told.requests;
+    const tone = failed ? "bad" : total ? "good" : "neutral";
     const { glyph } = dw.say.tone(tone);
     verdict.className = `verdict tone-${tone}`;
     verdict.replaceChildren(

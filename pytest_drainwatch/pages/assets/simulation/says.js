@@ -66,10 +66,10 @@
     }
   }
 
-  function missing(run, { cause }) {
+  function missing(run, { cause }, at) {
     const cut = run.failed.filter((one) => one.cause === cause);
     const needed = most(cut.map(({ start_ns, takes_ns }) => start_ns + takes_ns));
-    return `${seconds(needed - run.life.exit_ns)} before the last of them would have been answered`;
+    return `${seconds(needed - at)} before the last of them would have been answered`;
   }
 
   const WHY = {
@@ -79,11 +79,12 @@
       `${count} reset: ${named(sources[0])} still used a connection that ended at ${seconds(life.exit_ns)}.`,
     "drain-deadline": (run, group) =>
       `${group.count} cut off: the drain of ${seconds(run.inputs.drain_ns)} was over at ` +
-      `${seconds(run.life.exit_ns)}, ${missing(run, group)}.`,
+      `${seconds(run.life.exit_ns)}, ${missing(run, group, run.life.exit_ns)}.`,
     exited: ({ life }, { count }) =>
       `${count} cut off: at ${seconds(life.exit_ns)} the app exited on SIGTERM with requests in flight.`,
     sigkill: (run, group) =>
-      `${group.count} cut off: SIGKILL came at ${seconds(run.life.kill_due_ns)}, ${missing(run, group)}.`,
+      `${group.count} cut off: SIGKILL came at ${seconds(run.life.kill_due_ns)}, ` +
+      `${missing(run, group, run.life.kill_due_ns)}.`,
   };
 
   function* margins(run) {
@@ -118,11 +119,17 @@
   }
 
   function says(run) {
-    const all = counted(run.requests.length, "request");
+    const all = run.requests.length;
     const bad = run.failed.length;
-    if (!bad) return [`All ${all} are answered.`, ...margins(run), ...aside(run)];
+    if (!all) {
+      return ["No request is sent to the pod: none shows what would become of it.", ...aside(run)];
+    }
+    if (!bad) {
+      const answered = all === 1 ? "The 1 request is" : `All ${all} requests are`;
+      return [`${answered} answered.`, ...margins(run), ...aside(run)];
+    }
     return [
-      `${bad} of ${all} ${bad === 1 ? "fails" : "fail"}.`,
+      `${bad} of ${counted(all, "request")} ${bad === 1 ? "fails" : "fail"}.`,
       ...failures(run).map((group) => WHY[group.cause](run, group)),
       ...remedy(run),
       ...aside(run),

@@ -24,7 +24,8 @@
 
   function* ofPod({ inputs, life }) {
     const grace = seconds(inputs.grace_period_s * NS_PER_S);
-    yield step(0, "deleted", `The pod is deleted: its grace period of ${grace} begins.`);
+    const begins = life.begins_ns ? `begins ${seconds(life.begins_ns)} later` : "begins";
+    yield step(0, "deleted", `The pod is deleted: its grace period of ${grace} ${begins}.`);
     if (life.hook_ends_ns !== null) {
       const hook = seconds(inputs.pre_stop_ns);
       yield step(life.begins_ns, "hook-begins", `The preStop hook of ${hook} begins.`);
