@@ -88,7 +88,7 @@ def test_an_older_report_was_measured() -> None:
 @pytest.mark.parametrize("said", ["false", "true", "no", 0, 1, None, [], {}])
 def test_a_report_that_says_something_else_is_refused(said: object) -> None:
     plain = {**json.loads(report.dumps(MEASURED)), "simulated": said}
-    with pytest.raises(report.ReportError, match="simulated: .*expected true or false"):
+    with pytest.raises(report.ReportError, match=r"simulated: .*expected true or false"):
         report.loads(json.dumps(plain))
 
 

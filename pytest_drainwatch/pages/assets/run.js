@@ -27,11 +27,14 @@
 
   function lead(run, trials) {
     const tests = dw.filter.tested(trials);
+    const simulated = trials.filter((trial) => trial.simulated).length;
+    const watched = "In each, a pod was ended while clients talked to it, and what happened to each of them was watched.";
+    const foretold = "A model foretold what happens to the clients of a pod that is ended; nothing of it was measured.";
     return dw.el(
       "p",
       { class: "lead" },
-      `${dw.say.plural(trials.length, "trial")} of ${dw.say.plural(run.scenarios.length, "scenario")}. In each, a pod was ended ` +
-        "while clients talked to it, and what happened to each of them was watched.",
+      `${dw.say.plural(trials.length, "trial")} of ${dw.say.plural(run.scenarios.length, "scenario")}. ` +
+        (simulated === 0 ? watched : simulated === trials.length ? foretold : `${simulated} of them are simulated, not measured.`),
       tests && ` Tests: ${tests}.`,
     );
   }

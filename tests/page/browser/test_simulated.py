@@ -46,3 +46,18 @@ def test_the_run_says_how_many_and_which(both: Page, open_page: Open) -> None:
     assert "1 of 2 trials SIMULATED" in tab.locator("h1").inner_text()
     heads = tab.locator(".small-head").all_inner_texts()
     assert ["SIMULATED" in head for head in heads] == [True, False]
+    assert "1 of them are simulated, not measured" in tab.locator(".lead").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("simulated", "lead"), [(True, "A model foretold"), (False, "was watched")]
+)
+def test_nobody_watched_what_a_model_foretold(
+    simulated: bool, lead: str, tmp_path: Path, open_page: Open
+) -> None:
+    told = replace(derive(simulate_trial(DRAINING[0])), simulated=simulated)
+    for name in ("r00", "r01"):
+        (tmp_path / "B" / name).mkdir(parents=True)
+        (tmp_path / "B" / name / "report.json").write_text(report.dumps(told), encoding="utf-8")
+    tab = open_page(page_of([tmp_path], Asked()))
+    assert lead in tab.locator(".lead").inner_text()
