@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
 from pytest_drainwatch.core.interval import NS_PER_MS
 from pytest_drainwatch.core.observation import Event, Observation
 from pytest_drainwatch.core.probing.result import Result
+from pytest_drainwatch.flows.limits import port_range
 from tests.loopback.rig import Agent, Part
 
+FIRST_FREE = 2000
 SUMMARY = {
     "proto", "address", "node", "period_ns", "epoch_ns", "patience_ns", "source",
     "ports_round_ns", "attempts",
@@ -138,8 +141,16 @@ def full_listener() -> Iterator[int]:
 
 
 def closed_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port that nobody listens on."""
-    with socket.socket(socket.AF_INET, kind) as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """A port that nobody listens on, and that nobody connects from.
+
+    Among the kernel's source ports an attempt could be given that very one, and TCP connects a
+    port with itself. (Where all ports are source ports, there is no other.)
+    """
+    low, _ = port_range() or (FIRST_FREE, 0)
+    tried = random.sample(range(FIRST_FREE, low), 20) if low > FIRST_FREE + 20 else []
+    for port in (*tried, 0):
+        with socket.socket(socket.AF_INET, kind) as sock, suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            found: int = sock.getsockname()[1]
+            return found
+    raise OSError("no port is free")
