@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from pytest_drainwatch.cluster import ClusterError
-from pytest_drainwatch.cluster.embedded import diagnosis, reaper, records
+from pytest_drainwatch.cluster.embedded import (
+    addresses,
+    cgroups,
+    diagnosis,
+    links,
+    reaper,
+    records,
+    slots,
+)
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.plan import Plan
 
@@ -35,11 +44,11 @@ def make(name: str, *, owner: int | None = None) -> tuple[Layout, int]:
     return layout, lock
 
 
-def write_plan(layout: Layout) -> None:
+def write_plan(layout: Layout, link: str = "dwh255") -> None:
     Plan(
         state=str(layout.state),
         logs=str(layout.logs),
-        link="dwh255",
+        link=link,
         sources=(),
         cgroup=f"/drainwatch/{layout.state.name}",
         nodes=(),
@@ -65,7 +74,7 @@ def test_name_in_use_is_refused() -> None:
 def test_sweep_names_and_removes_the_dead_only(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared: list[str] = []
 
-    def clear(plan: Plan) -> list[Path]:
+    def clear(plan: Plan, *, link: bool) -> list[Path]:
         cleared.append(plan.cgroup)
         return []
 
@@ -87,7 +96,7 @@ def test_sweep_names_and_removes_the_dead_only(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sweep_keeps_what_still_holds_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "clear", lambda plan: [Path("/sys/fs/cgroup/busy")])
+    monkeypatch.setattr(reaper, "clear", lambda plan, *, link: [Path("/sys/fs/cgroup/busy")])
     dead, lock = make("dead")
     write_plan(dead)
     os.close(lock)
@@ -95,6 +104,26 @@ def test_sweep_keeps_what_still_holds_something(monkeypatch: pytest.MonkeyPatch)
     records.sweep(said.append)
     assert "/sys/fs/cgroup/busy" in said[-1]
     assert dead.state.exists()
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_the_link_of_whoever_has_a_dead_ones_slot_by_now_stays(
+    taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It once went with the dead one: the other cluster's nodes had lost their address."""
+    monkeypatch.setattr(slots, "SLOTS", 10_000)  # nobody's
+    monkeypatch.setattr(addresses, "SLOTS", 10_000)
+    link = f"dwh{9_000 + os.getpid() % 900}"
+    removed: list[str] = []
+    monkeypatch.setattr(links, "remove", removed.append)
+    monkeypatch.setattr(cgroups, "remove", lambda cgroup, found: [])
+    dead, lock = make("dead")
+    write_plan(dead, link)
+    os.close(lock)
+    with slots.nobodys(link) if taken else nullcontext():
+        records.sweep(lambda line: None)
+    assert removed == ([] if taken else [link])
+    assert not dead.state.exists()
 
 
 def test_stop_refuses_what_is_not_there_or_not_ours() -> None:

@@ -64,13 +64,14 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def clear(plan: Plan, nodes: Sequence[int] = ()) -> list[Path]:
+def clear(plan: Plan, nodes: Sequence[int] = (), *, link: bool = True) -> list[Path]:
     """Remove all that would outlive the nodes; safe to repeat.
 
     The state folder goes last: as long as it is there, a sweep finds the rest.
 
     Args:
         nodes: process ids of their PID 1, children of this process.
+        link: a link of its name is its own. It ends with the nodes, and its name with the slot.
 
     Returns:
         cgroup folders that would not go; then the state folder stays too.
@@ -81,7 +82,8 @@ def clear(plan: Plan, nodes: Sequence[int] = ()) -> list[Path]:
     for node in nodes:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(node, 0)
-    links.remove(plan.link)
+    if link:
+        links.remove(plan.link)
     left = cgroups.remove(plan.cgroup, cgroups.hierarchies())
     if not left:
         Layout(state=Path(plan.state), logs=Path(plan.logs)).remove_state()

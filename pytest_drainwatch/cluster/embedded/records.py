@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pytest_drainwatch.cluster import ClusterError, Log
-from pytest_drainwatch.cluster.embedded import reaper
+from pytest_drainwatch.cluster.embedded import reaper, slots
 from pytest_drainwatch.cluster.embedded.directories import state_dir, writing_to_state
 from pytest_drainwatch.cluster.embedded.layout import Layout
 from pytest_drainwatch.cluster.embedded.locks import locked, try_lock
@@ -196,7 +196,9 @@ def _read(state: Path) -> Record:
 def _clear(state: Path, log: Log) -> None:
     layout = Layout(state=state, logs=state)
     with contextlib.suppress(OSError, ValueError, TypeError):
-        left = reaper.clear(read_plan(layout.plan))
+        plan = read_plan(layout.plan)
+        with slots.nobodys(plan.link) as link:
+            left = reaper.clear(plan, link=link)
         for path in left:
             log(f"  {path} can't be removed: something still runs in it")
         if left:

@@ -11,7 +11,8 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
@@ -48,6 +49,21 @@ def acquire() -> Slot:
         f"all {SLOTS} address slots of {RANGE} are taken: expected a free one."
         " See what runs: drainwatch cluster list"
     )
+
+
+@contextmanager
+def nobodys(link: str) -> Iterator[bool]:
+    """Whether a link of that name would be nobody's; while this lasts nobody takes its slot.
+
+    A cluster that is dead has lost its slot, and the next one has a link of the same name.
+    """
+    number = next((n for n in range(SLOTS) if Block(slot=n).link == link), None)
+    lock = None if number is None else _hold(number)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _hold(number: int) -> int | None:
