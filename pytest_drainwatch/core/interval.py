@@ -14,6 +14,12 @@ from enum import StrEnum
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
+
+def whole_seconds(ns: int) -> int:
+    """Seconds, rounded up: what a manifest must say to cover ``ns``."""
+    return -(-ns // NS_PER_S)
+
+
 # An interval as report.json holds it: (lo, hi) in nanoseconds.
 Bounds = tuple[int, int]
 

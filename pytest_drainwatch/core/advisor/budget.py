@@ -14,7 +14,6 @@ from enum import StrEnum
 from pytest_drainwatch.core.advisor.hook import Lasts, lasts
 from pytest_drainwatch.core.advisor.subject import Container, Subject
 from pytest_drainwatch.core.advisor.told import Told
-from pytest_drainwatch.core.interval import NS_PER_S
 from pytest_drainwatch.core.pod.kubelet import kill_after, remaining_after, sigterm_after
 
 
@@ -126,8 +125,3 @@ def _parts(container: Container, told: Told, hook: Lasts) -> Iterator[Part]:
             yield Part(name=name, ns=0, origin=Origin.MEASURED, because="measured with the drain")
         else:
             yield Part(name=name, ns=None, origin=Origin.UNKNOWN, because=f"no {option} given")
-
-
-def whole_seconds(ns: int) -> int:
-    """Seconds, rounded up: what a manifest must say to cover ``ns``."""
-    return -(-ns // NS_PER_S)

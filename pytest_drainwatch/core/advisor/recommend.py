@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from pytest_drainwatch.core.advisor.annotations import balancer_of
 from pytest_drainwatch.core.advisor.balancers import CHECKS_FAIL_EARLY
-from pytest_drainwatch.core.advisor.budget import whole_seconds
 from pytest_drainwatch.core.advisor.checks.times import CLOSE_CALL_NS
 from pytest_drainwatch.core.advisor.hook import lasts
 from pytest_drainwatch.core.advisor.roles import application, takes_traffic
@@ -19,7 +18,7 @@ from pytest_drainwatch.core.advisor.shown import seconds
 from pytest_drainwatch.core.advisor.snippet import snippet
 from pytest_drainwatch.core.advisor.subject import Container, Subject
 from pytest_drainwatch.core.advisor.told import Told
-from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.interval import NS_PER_S, whole_seconds
 from pytest_drainwatch.core.pod.kubelet import MINIMUM_S
 
 # Where nobody says a reserve. SIGTERM is handled late on a busy node, the kubelet counts in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_drainwatch.core.interval import NS_PER_S, Bounds
+from pytest_drainwatch.core.interval import Bounds
 from pytest_drainwatch.render.text import duration
 
 
@@ -54,11 +54,6 @@ def sleep_of(seconds: int, grace_s: int | None, *, hook: bool) -> str:
 def at(bounds: Bounds | None) -> str:
     """``at 31 ms``, or ``at an unknown time``."""
     return "at an unknown time" if bounds is None else f"at {duration(bounds)}"
-
-
-def whole_seconds(ns: int) -> int:
-    """The seconds that are surely enough."""
-    return -(-ns // NS_PER_S)
 
 
 def span(found: Sequence[Bounds]) -> Bounds | None:

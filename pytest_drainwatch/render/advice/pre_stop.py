@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_drainwatch.core.document import Environment, PodEnd, TrialReport
-from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds
+from pytest_drainwatch.core.interval import NS_PER_MS, NS_PER_S, Bounds, whole_seconds
 from pytest_drainwatch.core.pod.ending import EndedBy
 from pytest_drainwatch.render.advice.ended import AT_ONCE_NS, ends_of, signalled
-from pytest_drainwatch.render.advice.finding import Because, sleep_of, whole_seconds
+from pytest_drainwatch.render.advice.finding import Because, sleep_of
 from pytest_drainwatch.render.text import duration
 
 # Of these no hook runs that could sleep.

@@ -7,9 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_drainwatch.core.advisor.budget import Name, Origin, budget, whole_seconds
+from pytest_drainwatch.core.advisor.budget import Name, Origin, budget
 from pytest_drainwatch.core.advisor.checks import check
 from pytest_drainwatch.core.advisor.told import Told
+from pytest_drainwatch.core.interval import whole_seconds
 from pytest_drainwatch.core.pod.kubelet import kill_after
 from tests.core.advisor.subjects import API, CORRECT, S, executed, of, slept, told
 

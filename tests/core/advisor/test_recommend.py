@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_drainwatch.core.advisor.balancers import Balancer, Kind, Number
-from pytest_drainwatch.core.advisor.budget import whole_seconds
 from pytest_drainwatch.core.advisor.checks import check
 from pytest_drainwatch.core.advisor.finding import Level
 from pytest_drainwatch.core.advisor.recommend import RESERVE_NS, recommend
 from pytest_drainwatch.core.advisor.subject import Subject
 from pytest_drainwatch.core.advisor.told import Told
 from pytest_drainwatch.core.advisor.tried import both
+from pytest_drainwatch.core.interval import whole_seconds
 from pytest_drainwatch.core.simulation.requests import POOLED_TAKES_NS
 from tests.core.advisor.subjects import (
     API,

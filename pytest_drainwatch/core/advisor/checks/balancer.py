@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from pytest_drainwatch.core.advisor.annotations import balancer_of, not_used
 from pytest_drainwatch.core.advisor.balancers import CHECKS_FAIL_EARLY, Balancer, Kind, Number
-from pytest_drainwatch.core.advisor.budget import whole_seconds
 from pytest_drainwatch.core.advisor.finding import Finding, Level
 from pytest_drainwatch.core.advisor.hook import lasts
 from pytest_drainwatch.core.advisor.roles import application, takes_traffic
 from pytest_drainwatch.core.advisor.shown import seconds
 from pytest_drainwatch.core.advisor.subject import Subject
 from pytest_drainwatch.core.advisor.told import Told
+from pytest_drainwatch.core.interval import whole_seconds
 
 
 def balancer_sends_longer(subject: Subject, told: Told) -> Iterator[Finding]:

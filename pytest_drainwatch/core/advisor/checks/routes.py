@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_drainwatch.core.advisor.budget import whole_seconds
 from pytest_drainwatch.core.advisor.finding import Finding, Level
 from pytest_drainwatch.core.advisor.hook import lasts
 from pytest_drainwatch.core.advisor.roles import application, takes_traffic
 from pytest_drainwatch.core.advisor.shown import seconds
 from pytest_drainwatch.core.advisor.subject import Container, Subject
 from pytest_drainwatch.core.advisor.told import Told
+from pytest_drainwatch.core.interval import whole_seconds
 
 _DNS_SOURCE = "grpc/grpc-go#4650"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_drainwatch.core.advisor.budget import Name, budget, whole_seconds
+from pytest_drainwatch.core.advisor.budget import Name, budget
 from pytest_drainwatch.core.advisor.checks.hooks import KUBELET
 from pytest_drainwatch.core.advisor.finding import Finding, Level
 from pytest_drainwatch.core.advisor.hook import lasts
@@ -12,7 +12,7 @@ from pytest_drainwatch.core.advisor.roles import application, takes_traffic
 from pytest_drainwatch.core.advisor.shown import seconds
 from pytest_drainwatch.core.advisor.subject import Container, Subject
 from pytest_drainwatch.core.advisor.told import Told
-from pytest_drainwatch.core.interval import NS_PER_S
+from pytest_drainwatch.core.interval import NS_PER_S, whole_seconds
 
 _WORK = (Name.WAIT, Name.DRAIN, Name.CLOSE, Name.FLUSH)
 # Below that the end of the drain and SIGKILL may come in either order: the kubelet counts the
